@@ -188,12 +188,17 @@ def test_everything_that_shows_a_fleet_shows_it(tmp_path: Path) -> None:
     assert "6.0" in page.read_text()
 
 
-def test_a_local_file_system_is_told_from_a_shared_one(tmp_path: Path) -> None:
-    from tierscope.report.fleet import together_lines
+def _says_a_hosts_own(found: list[TogetherFigure]) -> bool:
+    from tierscope.report.fleet import together_table
 
+    table = together_table(found)
+    return table is not None and any("a host's own" in line for line in table.notes)
+
+
+def test_a_local_file_system_is_told_from_a_shared_one(tmp_path: Path) -> None:
     for host in ("n0", "n1"):
         write_host(tmp_path, host, 1e9)
     found = [*gathered(tmp_path).values()]
-    assert not any("a host's own" in line for line in together_lines(found))
+    assert not _says_a_hosts_own(found)
     local = [one.model_copy(update={"stores": ["ext4 /dev/vda"]}) for one in found]
-    assert any("a host's own" in line for line in together_lines(local))
+    assert _says_a_hosts_own(local)

@@ -80,9 +80,9 @@ def test_the_table_says_what_was_asked_and_what_came_of_it() -> None:
     text = printed(watched(policy, look({0: 6 * MIB, 2: 2 * MIB}, threads=2)))
     assert "Pages of 'stream', weighted node:0,2@3:1" in text
     assert "0 6 MiB 75.0% 75.0% 3 MiB 2 2 MiB 25.0% 25.0% 0 B" in text
-    assert "All of it is where it was asked for, within the 0.9% that rounds may be off." in text
+    assert "All of it is where it was asked for, within the rounding tolerance of 0.9%." in text
     text = printed(watched(policy, look({0: 4 * MIB, 2: 4 * MIB})))
-    assert "Shares differ from what was asked by up to 25.0%, more than the 0.7% that" in text
+    assert "Shares differ from what was asked by up to 25.0%, more than the rounding" in text
     text = printed(watched(Policy("preferred", (2,)), look({0: 2 * MIB, 2: 6 * MIB})))
     assert "75.0% of its memory is on the nodes asked for." in text
 

@@ -8,7 +8,7 @@ from tests import synthetic
 from tierscope.analysis.compare import compare
 from tierscope.model.comparison import Difference
 from tierscope.model.path import Limit
-from tierscope.report.compare import by_path, refused
+from tierscope.report.compare import by_path, reasons_for
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.changes import changes_picture, trend_picture
 from tierscope.report.pictures.draw import svg_for_file
@@ -99,7 +99,7 @@ def test_a_trend_draws_each_run_s_interval_and_says_the_verdict() -> None:
     data = json.dumps(picture.spec)
     assert '"low"' in data
     assert '"high"' in data
-    assert picture.alt.endswith("-10.0%, slower.")
+    assert picture.alt.endswith("-10.0% (-11.8 to -8.2), slower.")
     assert "–" in picture.alt
 
 
@@ -127,6 +127,6 @@ def test_noise_is_one_reason_whatever_its_size() -> None:
         )
         for n in (30, 30, 40)
     ]  # fmt: skip
-    assert refused(found.model_copy(update={"differences": noisy})) == [
+    assert reasons_for("not comparable", found.model_copy(update={"differences": noisy})) == [
         ("too noisy: no change of less than 30% would show (and 1 similar)", 3)
     ]

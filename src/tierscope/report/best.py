@@ -3,11 +3,22 @@
 from collections.abc import Sequence
 from functools import cache
 
-from tierscope.model.endpoint import EndpointKind, parse_endpoint
+from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
 from tierscope.report.naming import path_name
+
+_DIGITS = 3
+
+
+@cache
+def known_endpoint(text: str) -> Endpoint | None:
+    """Return the endpoint that a text names; None where it names none, as in imported files."""
+    try:
+        return parse_endpoint(text)
+    except UserError:
+        return None
 
 
 def best_of(measurements: Sequence[Measurement]) -> Measurement:
@@ -67,9 +78,6 @@ def _size(measurement: Measurement) -> float:
     return float(measurement.pattern.get("size") or 0)
 
 
-_DIGITS = 3
-
-
 def best_to(*runs: Run) -> dict[str, tuple[str, str]]:
     """Return the best bandwidth to each node and GPU and where it was measured from: "277 GB/s",
     "from node:0"."""
@@ -94,17 +102,12 @@ def _origin(measurement: Measurement) -> str:
 
 def _crossed(measurement: Measurement) -> str | None:
     """Return the node or GPU whose link a path crosses; a path inside a GPU crosses none."""
-    try:
-        ends = [_parsed(measurement.initiator), _parsed(measurement.target)]
-    except UserError:
+    start, end = known_endpoint(measurement.initiator), known_endpoint(measurement.target)
+    if start is None or end is None:
         return None
-    gpus = [end for end in ends if end.kind is EndpointKind.GPU]
+    gpus = [one for one in (start, end) if one.kind is EndpointKind.GPU]
     if len(gpus) == 1:
         return f"gpu:{gpus[0].numbers[0]}"
-    end = ends[1]
     if not gpus and end.kind is EndpointKind.NODE and len(end.numbers) == 1:
         return f"node {end.numbers[0]}"
     return None
-
-
-_parsed = cache(parse_endpoint)

@@ -1,4 +1,4 @@
-"""What comparing a run with its golden values found: a table, and JUnit XML."""
+"""Findings of a comparison with golden values: a table, and JUnit XML."""
 
 import xml.etree.ElementTree as ElementTree
 from collections import Counter

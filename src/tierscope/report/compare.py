@@ -1,7 +1,7 @@
 """Comparisons of runs, trends and paired ratios as tables and as JSON."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import log1p
 from statistics import median
 from typing import Any
@@ -20,6 +20,18 @@ from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import is_usual, label_of, metric_name
 from tierscope.report.style import SafeTable, new_table, note, title
 from tierscope.runs.pairs import FigureKey, Pair, Paired
+
+_STYLES: dict[Verdict, str] = {
+    "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
+    "not comparable": "yellow",
+}  # fmt: skip
+_EXPLAINED: tuple[Verdict, ...] = ("undecided", "not comparable")
+"""Verdicts whose reasons are listed."""
+_MAX_ROWS = 20
+_MAX_PATHS = 8
+_MAX_SAME = 10
+"""Lines shown where nothing changed."""
+_SPARKS = "▁▂▃▄▅▆▇█"
 
 
 def pairs_json(found: Sequence[Paired]) -> list[dict[str, Any]]:
@@ -75,17 +87,6 @@ def show_pairs(console: Console, found: Sequence[Paired]) -> None:
     console.print(table)
 
 
-_STYLES: dict[Verdict, str] = {
-    "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
-    "not comparable": "yellow",
-}  # fmt: skip
-_MAX_ROWS = 20
-_MAX_PATHS = 8
-_MAX_SAME = 10
-"""Lines shown where nothing changed."""
-_SPARKS = "▁▂▃▄▅▆▇█"
-
-
 def show_comparison(console: Console, comparison: Comparison) -> None:
     """Print a comparison of two runs."""
     title(console, f"{comparison.base} → {comparison.new}")
@@ -99,21 +100,27 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     for line in by_path(comparison)[:_MAX_PATHS] if len(changed) > 1 else []:
         console.print(Text(line))
     if rows:
-        _show_rows(console, rows[: max(len(changed), _MAX_SAME)], len(rows))
+        shown = rows[: max(len(changed), _MAX_SAME)]
+        columns = {"base": base_text, "new": new_text, "change": change_text}
+        _show_rows(console, shown, {**columns, "detectable": detectable_text})
+        if left_out := len(rows) - min(len(shown), _MAX_ROWS):
+            note(console, f"and {left_out} more, --json or -o have all")
     if not comparison.obstacles:
-        _show_refused(console, comparison)
+        for verdict in _EXPLAINED:
+            for reason, count in reasons_for(verdict, comparison)[:_MAX_ROWS]:
+                note(console, f"{verdict} ({count}): {reason}")
     for line in foot_lines(comparison):
         note(console, line)
 
 
 def headline(comparison: Comparison) -> str:
     """Return the verdicts in one line."""
-    counts = {verdict: comparison.count(verdict) for verdict in _STYLES}
     if comparison.obstacles:
         return "Not comparable; --allow accepts these differences."
+    counts = {verdict: comparison.count(verdict) for verdict in _STYLES}
     parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
     return (
-        f"{', '.join(parts)}, of {len(comparison.differences)}" if parts else "nothing to compare"
+        ", ".join([*parts, f"of {len(comparison.differences)}"]) if parts else "nothing to compare"
     )
 
 
@@ -135,28 +142,18 @@ def by_path(comparison: Comparison) -> list[str]:
     return [text for _, text in sorted(found, key=lambda line: -line[0])]
 
 
-def refused(comparison: Comparison) -> list[tuple[str, int]]:
-    """Return why measurements are not comparable, a line a cause, and how many each."""
-    return _reasons(comparison, "not comparable")
-
-
-def undecided(comparison: Comparison) -> list[tuple[str, int]]:
-    """Return why measurements are undecided, a line a cause, and how many each."""
-    return _reasons(comparison, "undecided")
-
-
-def _reasons(comparison: Comparison, verdict: Verdict) -> list[tuple[str, int]]:
+def reasons_for(verdict: Verdict, comparison: Comparison) -> list[tuple[str, int]]:
+    """Return why measurements have a verdict, a line a cause, and how many each."""
     groups: dict[NotComparable | None, Counter[str]] = {}
     for d in comparison.differences:
         if d.verdict == verdict:
             groups.setdefault(d.cause, Counter())[d.reason] += 1
-    return [(_in_one(reasons), reasons.total()) for reasons in groups.values()]
-
-
-def _in_one(reasons: Counter[str]) -> str:
-    ((reason, _),) = reasons.most_common(1)
-    others = len(reasons) - 1
-    return f"{reason} (and {others} similar)" if others else reason
+    found = []
+    for reasons in groups.values():
+        ((reason, _),) = reasons.most_common(1)
+        others = f" (and {len(reasons) - 1} similar)" if len(reasons) > 1 else ""
+        found.append((reason + others, reasons.total()))
+    return found
 
 
 def sorted_by_change(comparison: Comparison) -> list[Difference]:
@@ -231,8 +228,17 @@ def _signed(value: float, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
 
-def value_text(difference: Difference, value: float | None) -> str:
-    """Return one run's figure with its unit."""
+def base_text(difference: Difference) -> str:
+    """Return the base run's figure with its unit."""
+    return _value_text(difference, difference.base)
+
+
+def new_text(difference: Difference) -> str:
+    """Return the new run's figure with its unit."""
+    return _value_text(difference, difference.new)
+
+
+def _value_text(difference: Difference, value: float | None) -> str:
     if value is None:
         return "–"
     unit, factor = figures.scale_of(difference.unit or "count", [value])
@@ -276,43 +282,28 @@ def _next_step(comparison: Comparison) -> list[str]:
     finest = max(100 * comparison.tolerance, 1)
     command = f"tierscope compare --pairs {comparison.pairs} BASE.yaml NEW.yaml"
     return [
-        f"to tell {finest:.2g}% from none: {command} measures both sides in turn",
-        "where that cannot be: further runs of the base (--also) or longer ones (--budget)",
+        f"to detect a change of {finest:.2g}%: {command} measures both sides in turn",
+        "where that is impossible: further runs of the base (--also) or longer ones (--budget)",
     ]
 
 
-def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
-    table = new_table()
-    paths = len(set(map(path_of, rows))) > 1
-    if paths:
-        table.add_column("path", overflow="fold")
-    table.add_column("measurement", overflow="fold")
-    for name in ("base", "new", "change", "detectable"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+def _show_rows(
+    console: Console, rows: list[Difference], columns: dict[str, Callable[[Difference], str]]
+) -> None:
+    """Print a row for each of the first differences, with these columns by their headings."""
+    paths = ["path"] if len(set(map(path_of, rows))) > 1 else []
+    words = (*paths, "measurement", "verdict")
+    table = new_table(*words[:-1], *columns, "verdict", words=words)
     same = alike(rows)
     for d in rows[:_MAX_ROWS]:
         table.add_row(
-            *([Text(path_of(d))] if paths else []),
-            Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
-            value_text(d, d.base),
-            value_text(d, d.new),
-            change_text(d),
-            detectable_text(d),
+            *([path_of(d)] if paths else []),
+            f"{d.kind} {name_of(d, same.get(d.kind, []))}",
+            *(cell(d) for cell in columns.values()),
             Text(d.verdict, style=_STYLES[d.verdict]),
         )
     console.print(table)
     _show_alike(console, rows)
-    left_out = count - min(len(rows), _MAX_ROWS)
-    if left_out:
-        note(console, f"and {left_out} more, --json or -o have all")
-
-
-def _show_refused(console: Console, comparison: Comparison) -> None:
-    for reason, count in undecided(comparison):
-        note(console, f"undecided ({count}): {reason}")
-    for reason, count in refused(comparison)[:_MAX_ROWS]:
-        note(console, f"not comparable ({count}): {reason}")
 
 
 def show_trend(
@@ -320,59 +311,28 @@ def show_trend(
 ) -> None:
     """Print several runs as a trend, each against the first."""
     title(console, f"{len(runs)} runs, each compared with {runs[0][0]}")
-    table = new_table()
-    table.add_column("run", overflow="fold")
-    for verdict in _STYLES:
-        table.add_column(verdict, justify="right")
+    table = new_table("run", *_STYLES, words=("run",))
     for comparison in comparisons:
         counts = [str(comparison.count(verdict)) for verdict in _STYLES]
-        table.add_row(Text(comparison.new), *counts)
+        table.add_row(comparison.new, *counts)
     console.print(table)
     for obstacle in dict.fromkeys(text for c in comparisons for text in c.obstacles):
         note(console, f"differs: {obstacle}")
-    _show_trends(console, runs, comparisons)
+    if ordered := sorted_by_change(comparisons[-1]):
+        series = series_of([run for _, run in runs])
+
+        def trend(d: Difference) -> str:
+            return spark([m.estimate if m else None for m in series.get(key_of(d), [])])
+
+        columns = {"first": base_text, "trend": trend, "last": new_text}
+        _show_rows(console, ordered, {**columns, "last / first": change_text})
     for line in foot_lines(comparisons[-1]):
         note(console, f"last run: {line}")
 
 
-def _show_trends(
-    console: Console, runs: list[tuple[str, Run]], comparisons: list[Comparison]
-) -> None:
-    series = series_of([run for _, run in runs])
-    last = {key_of(d): d for d in comparisons[-1].differences}
-    ordered = sorted_by_change(comparisons[-1])
-    table = new_table()
-    paths = len(set(map(path_of, ordered))) > 1
-    if paths:
-        table.add_column("path", overflow="fold")
-    table.add_column("measurement", overflow="fold")
-    table.add_column("first", justify="right", no_wrap=True)
-    table.add_column("trend", no_wrap=True)
-    table.add_column("last", justify="right", no_wrap=True)
-    table.add_column("last / first", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    same = alike(ordered)
-    for d in ordered[:_MAX_ROWS]:
-        known = last[key_of(d)]
-        values = [m.estimate if m else None for m in series.get(key_of(d), [])]
-        table.add_row(
-            *([Text(path_of(d))] if paths else []),
-            Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
-            value_text(d, known.base),
-            spark(values),
-            value_text(d, known.new),
-            change_text(known),
-            Text(known.verdict, style=_STYLES[known.verdict]),
-        )
-    if ordered:
-        console.print(table)
-        _show_alike(console, ordered)
-
-
-def key_of(difference: Difference) -> str:
+def key_of(one: Difference | Measurement) -> str:
     """Return what joins a difference with its series over runs."""
-    pattern = sorted(difference.pattern.items())
-    return f"{difference.kind} {difference.initiator} {difference.target} {pattern}"
+    return f"{one.kind} {one.initiator} {one.target} {sorted(one.pattern.items())}"
 
 
 def series_of(runs: list[Run]) -> dict[str, list[Measurement | None]]:
@@ -381,8 +341,7 @@ def series_of(runs: list[Run]) -> dict[str, list[Measurement | None]]:
     series = {}
     for key in dict.fromkeys(key for known in found for key in known):
         members = [known.get(key) for known in found]
-        first = next(m for m in members if m is not None)
-        name = f"{first.kind} {first.initiator} {first.target} {sorted(first.pattern.items())}"
+        name = key_of(next(m for m in members if m is not None))
         series[name] = [m if m is not None and m.estimate is not None else None for m in members]
     return series
 
@@ -396,10 +355,7 @@ def spark(values: list[float | None]) -> str:
     # A span under 2% is drawn flat: noise blown up to full height would look like a trend.
     flat = span < 0.02 * max(known)
     most = len(_SPARKS) - 1
-    steps = []
-    for value in values:
-        if value is None:
-            steps.append(" ")
-        else:
-            steps.append(_SPARKS[3 if flat else round((value - low) / span * most)])
-    return "".join(steps)
+    return "".join(
+        " " if value is None else _SPARKS[3 if flat else round((value - low) / span * most)]
+        for value in values
+    )

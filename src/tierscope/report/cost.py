@@ -18,15 +18,15 @@ _UNITS = {"bandwidth": (_GB, "GB/s"), "latency": (1.0, "ns"), "capacity": (float
 
 @dataclass(frozen=True)
 class CostView:
-    """What is shown: prices, what was measured of what they buy, and of which runs."""
+    """Prices, the figures measured of the placements that they buy, and the runs these are from."""
 
     prices: Prices
     placements: Sequence[Placement]
     operation: str
-    """Of bandwidth."""
+    """The operation whose bandwidth is compared."""
     runs: Sequence[str]
     imported: Sequence[str] = ()
-    """Of runs that are imported: where their figures come from."""
+    """The sources of figures in imported runs."""
 
     @property
     def missing(self) -> list[str]:
@@ -64,8 +64,8 @@ def show_cost(console: Console, view: CostView) -> None:
     _show_frontier(console, view)
     note(
         console,
-        "a placement costs what all tiers that hold its pages cost, whole; its capacity ends where "
-        "the first of them is full",
+        "a placement costs as much as all tiers that hold its pages, at full size; its capacity is "
+        "reached when the first of them is full",
     )
 
 
@@ -94,16 +94,14 @@ def _gib(size: float) -> str:
 
 
 def _show_prices(console: Console, view: CostView) -> None:
-    table = new_table()
-    for name, right in (("tier", False), ("GiB", True), ("per GiB", True), ("from", False)):
-        table.add_column(name, justify="right" if right else "left")
+    table = new_table("tier", "GiB", "per GiB", "from", words=("tier", "from"))
     alone = {one.tiers[0].name: one for one in view.placements if len(one.tiers) == 1}
     for tier in view.prices.tiers:
         table.add_row(
-            Text(f"{tier.name}, {tier.target}"),
+            f"{tier.name}, {tier.target}",
             f"{alone[tier.name].capacity / GIB:.4g}",
             money(tier.per_gib),
-            Text(arithmetic(tier, view.prices.currency)),
+            arithmetic(tier, view.prices.currency),
         )
     console.print(table)
     for tier in view.prices.tiers:
@@ -118,15 +116,13 @@ def _source(offer: Offer, currency: str) -> str:
 
 
 def _show_units(console: Console, view: CostView) -> None:
-    table = new_table()
-    table.add_column("", no_wrap=True)
-    for heading in ("GiB", "price", "per GiB", f"{view.operation}\nGB/s", "per GB/s", "idle\nns"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    rate = f"{view.operation}\nGB/s"
+    table = new_table("", "GiB", "price", "per GiB", rate, "per GB/s", "idle\nns", words=("",))
     for one in sorted(view.placements, key=lambda one: one.price):
         if not (one.bandwidth or one.latency or len(one.tiers) == 1):
             continue
         table.add_row(
-            Text(one.name),
+            one.name,
             f"{one.capacity / GIB:.4g}",
             money(one.price),
             money(one.per_gib),
@@ -171,16 +167,13 @@ def _per(one: Placement, value: Value | None, unit: float) -> str:
 
 
 def _show_operations(console: Console, view: CostView) -> None:
-    table = new_table()
-    table.add_column("operation")
-    table.add_column("placement")
-    for heading in ("million/s", "price", "per million/s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    words = ("operation", "placement")
+    table = new_table(*words, "million/s", "price", "per million/s", words=words)
     rows = [(value, one) for one in view.placements for value in one.operations]
     for value, one in sorted(rows, key=lambda row: (row[0].what, row[1].price)):
         table.add_row(
-            Text(value.what),
-            Text(one.name),
+            value.what,
+            one.name,
             _measured(value, _MILLION),
             money(one.price),
             _per(one, value, _MILLION),
@@ -189,15 +182,11 @@ def _show_operations(console: Console, view: CostView) -> None:
 
 
 def _show_frontier(console: Console, view: CostView) -> None:
-    table = new_table()
-    table.add_column("", no_wrap=True)
-    table.add_column("price", justify="right", no_wrap=True)
-    for goal in GOALS:
-        table.add_column(goal)
+    table = new_table("", "price", *GOALS, words=("", *GOALS))
     for one in sorted(view.placements, key=lambda one: one.price):
         if not one.operations or one.bandwidth or one.latency or len(one.tiers) == 1:
             cells = [_frontier_cell(one, view.placements, goal) for goal in GOALS]
-            table.add_row(Text(one.name), money(one.price), *cells)
+            table.add_row(one.name, money(one.price), *cells)
     console.print(table)
 
 

@@ -21,6 +21,7 @@ _WAYS = {
     "refused": ("not at all, cuFile refuses files here", "red"),
     "unknown": ("not certain", "yellow"),
 }
+_MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
 
 
 def show_storage(
@@ -103,7 +104,7 @@ def _built_in(one: CufileSetting) -> str:
 
 def _meaning(one: CufileSetting) -> Text:
     if one.verdict == "unknown":
-        return Text("no key that tierscope knows", style="dim")
+        return Text("unknown key", style="dim")
     text = Text(one.meaning, style="dim")
     if one.since:
         text.append(f" (since {one.since})" if one.since[0].isdigit() else f" ({one.since})")
@@ -116,12 +117,6 @@ def _meaning(one: CufileSetting) -> Text:
     if one.overridden_by:
         text.append(f". {one.overridden_by} counts instead", style="yellow")
     return text
-
-
-_MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
-
-
-_ORDER = ("problem", "note", "good")
 
 
 def show_doctor(
@@ -155,7 +150,7 @@ def _show_capabilities(console: Console, engine: Capabilities) -> None:
 
 def in_order(findings: list[Finding]) -> list[Finding]:
     """Return findings, problems first."""
-    return sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
+    return sorted(findings, key=lambda finding: [*_MARKS].index(finding.severity))
 
 
 def _show_findings(console: Console, findings: list[Finding]) -> None:

@@ -1,4 +1,4 @@
-"""Where each thing of a machine's drawing goes; pure geometry, in pixels of the drawing."""
+"""The drawing of a machine as SVG: layout in pixels, then boxes, lines and labels."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from tierscope.report.topology_outline import (
     fabric_summary,
     memory_words,
     outline,
+    rate_text,
 )
 
 CARD = 204
@@ -35,6 +36,41 @@ _IN_STACK = 8
 """Cards on top of each other before another column starts."""
 _ROW_WIDTH = 1900
 """Packages beyond this width go into another row."""
+COLOURS = {  # class: (light fill, light stroke, dark fill, dark stroke)
+    "group": ("#f6f8fb", "#c3ccd9", "#171d27", "#3a475a"),
+    "root": ("#ffffff", "#94a3b8", "#0f141b", "#64748b"),
+    "switch": ("#e8edf4", "#94a3b8", "#232c39", "#64748b"),
+    "DRAM": ("#dff3f5", "#2b8a96", "#10343a", "#3fb3c1"),
+    "HBM": ("#fbe3f1", "#b83280", "#3d1530", "#e05fab"),
+    "CXL": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
+    "PMem": ("#e9e4fb", "#6d4fc4", "#251b45", "#9a80ea"),
+    "GPU": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
+    "unknown": ("#eeeeee", "#888888", "#2a2a2a", "#999999"),
+    "gpu": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
+    "drive": ("#f3e8fb", "#8b44c2", "#2c1740", "#bd84ea"),
+    "port": ("#e1edfd", "#2f6fd0", "#12263f", "#6ba4f5"),
+    "cxl": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
+    "fabric": ("#d3ecb9", "#4f8a10", "#24400c", "#8ccf3c"),
+}
+_FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+_HEAD = 104
+_LEAST = 900.0
+_MIN_BARE = 700.0
+"""Width that the lines above and below the machine take."""
+_DROP = 16
+"""From a box down to where its lines part."""
+_LEGEND = [
+    ("DRAM", "DRAM"),
+    ("HBM", "HBM"),
+    ("CXL", "CXL"),
+    ("PMem", "PMem"),
+    ("unknown", "unknown"),
+    ("gpu", "GPU"),
+    ("drive", "drive"),
+    ("port", "network"),
+]
+Measured = Mapping[str, tuple[str, str]]
+"""Figure and origin ("129 GB/s", "from node:0") by what they were measured to ("node 0")."""
 
 
 @dataclass
@@ -165,24 +201,6 @@ def _place_branch(item: Item, x: float, y: float) -> Place:
     return place
 
 
-COLOURS = {  # class: (light fill, light stroke, dark fill, dark stroke)
-    "group": ("#f6f8fb", "#c3ccd9", "#171d27", "#3a475a"),
-    "root": ("#ffffff", "#94a3b8", "#0f141b", "#64748b"),
-    "switch": ("#e8edf4", "#94a3b8", "#232c39", "#64748b"),
-    "DRAM": ("#dff3f5", "#2b8a96", "#10343a", "#3fb3c1"),
-    "HBM": ("#fbe3f1", "#b83280", "#3d1530", "#e05fab"),
-    "CXL": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
-    "PMem": ("#e9e4fb", "#6d4fc4", "#251b45", "#9a80ea"),
-    "GPU": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
-    "unknown": ("#eeeeee", "#888888", "#2a2a2a", "#999999"),
-    "gpu": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
-    "drive": ("#f3e8fb", "#8b44c2", "#2c1740", "#bd84ea"),
-    "port": ("#e1edfd", "#2f6fd0", "#12263f", "#6ba4f5"),
-    "cxl": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
-    "fabric": ("#d3ecb9", "#4f8a10", "#24400c", "#8ccf3c"),
-}
-
-
 def style_sheet() -> str:
     """The style sheet: light colours, and dark ones where the browser asks for them."""
     light = [
@@ -197,7 +215,6 @@ def style_sheet() -> str:
         ".line{fill:none;stroke:#94a3b8}",
         ".nvlink{fill:none;stroke:#4f8a10;stroke-width:3px}",
         ".short{fill:#b42318}",
-        ".halo{stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}",
     ]
     dark = [
         ".paper{fill:#0b0f15}",
@@ -207,7 +224,6 @@ def style_sheet() -> str:
         ".line{stroke:#5b6b80}",
         ".nvlink{stroke:#8ccf3c}",
         ".short{fill:#ff8a7a}",
-        ".halo{stroke:#0b0f15}",
     ]
     for name, (fill, stroke, dark_fill, dark_stroke) in COLOURS.items():
         light.append(f".{name}{{fill:{fill};stroke:{stroke};stroke-width:1.2px}}")
@@ -252,28 +268,6 @@ def draw_line(x1: float, y1: float, x2: float, y2: float, width: float) -> str:
         f'<line class="line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
         f'stroke-width="{width:.1f}"/>'
     )
-
-
-_FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
-_HEAD = 104
-_LEAST = 900.0
-_MIN_BARE = 700.0
-"""Width that the lines above and below the machine take."""
-_DROP = 16
-"""From a box down to where its lines part."""
-_LEGEND = [
-    ("DRAM", "DRAM"),
-    ("HBM", "HBM"),
-    ("CXL", "CXL"),
-    ("PMem", "PMem"),
-    ("unknown", "unknown"),
-    ("gpu", "GPU"),
-    ("drive", "drive"),
-    ("port", "network"),
-]
-
-Measured = Mapping[str, tuple[str, str]]
-"""Figure and origin ("129 GB/s", "from node:0") by what they were measured to ("node 0")."""
 
 
 def draw(
@@ -536,8 +530,7 @@ def _short_name(text: str) -> str:
 def _rate(hop: Hop | None) -> str:
     if hop is None or hop.limit is None:
         return ""
-    value = hop.limit.value / 1e9
-    return f"{value:.0f} GB/s" if value >= 100 else f"{value:.1f} GB/s"
+    return rate_text(hop.limit.value)
 
 
 def _weight(hop: Hop | None) -> float:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 
+from tierscope.model.path import Limit
 from tierscope.model.run import Figure, Measurement, is_unreliable, lower_is_better
 from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
 """Whatever has an estimate and, where it is known, its interval."""
 
-_SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
+_RATES = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 _SIZES = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _MAX_DIGITS = 4
@@ -19,6 +20,9 @@ _UNKNOWN_DIGITS = 3
 """Digits of a figure whose interval is not known."""
 _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
+BOUND = "†"
+"""Marks figures that something other than the memory bounds."""
+BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
 
 
 def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
@@ -26,7 +30,7 @@ def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
     middle = sorted(values)[len(values) // 2] if values else 0.0
     if unit == "B/s":
         # GB/s is what the field reads; only a far slower tier leaves it.
-        return ("GB/s", 1e9) if middle >= 1e8 else _first_below(_SCALES["B/s"], middle)
+        return ("GB/s", 1e9) if middle >= 1e8 else _first_below(_RATES, middle)
     if unit == "ns":
         return ("ns", 1.0) if middle < 1e5 else _first_below(_TIMES, middle)
     if unit == "B":
@@ -36,6 +40,17 @@ def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
     if unit == "1/s" and middle >= 1e6:
         return "million/s", 1e6
     return unit, 1.0
+
+
+def common_scale(shown: Sequence[Figured]) -> tuple[str, float]:
+    """Return the unit to show figures of one metric in, and what to divide them by."""
+    return scale_of(shown[0].unit or "count", [one.estimate or 0.0 for one in shown])
+
+
+def limit_text(limit: Limit) -> str:
+    """Return a limit with its unit: 12.8 GB/s."""
+    unit, factor = scale_of(limit.unit, [limit.value])
+    return f"{limit.value / factor:.4g} {unit}"
 
 
 def _first_below(scales: tuple[tuple[str, float], ...], value: float) -> tuple[str, float]:
@@ -100,10 +115,9 @@ def parts(figure: Figured, factor: float) -> tuple[str, str]:
     value, half = value_and_half(figure)
     low, high = figure.ci_low, figure.ci_high
     if low is None or high is None:
-        if figure.no_interval == "imported":
-            return plain(figure, factor), "(imported)"
         cause = f": {figure.no_interval.replace('-', ' ')}" if figure.no_interval else ""
-        return plain(figure, factor), f"(no interval{cause})"
+        said = "imported" if figure.no_interval == "imported" else f"no interval{cause}"
+        return plain(figure, factor), f"({said})"
     if is_unreliable(figure):
         return plain(figure, factor), "..".join(_rough_range(low / factor, high / factor))
     decimals = decimals_of(value / factor, half / factor)
@@ -180,11 +194,6 @@ def is_doubtful(measurement: Measurement) -> bool:
     return is_unreliable(measurement) or bool(evidence and evidence.disturbed)
 
 
-BOUND = "†"
-"""Marks figures that something other than the memory bounds."""
-BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
-
-
 def mark(measurement: Measurement) -> str:
     """Return the mark of a figure that something other than the memory bounds, or nothing."""
     return BOUND if measurement.bound_by else ""
@@ -240,14 +249,9 @@ def width_text(share: float) -> str:
 
 def size_text(size: float) -> str:
     """Return bytes as people write them: 48 KiB, 1 GiB, 1.5 GiB."""
-    for name, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return (
-                f"{size / factor:.3g} {name}"
-                if size / factor < 1000
-                else f"{size / factor:.0f} {name}"
-            )
-    return f"{size:.0f} B"
+    name, factor = _first_below(_SIZES, size)
+    shown = size / factor
+    return f"{shown:.0f} {name}" if shown >= 1000 or factor == 1 else f"{shown:.3g} {name}"
 
 
 def seconds_text(seconds: float) -> str:

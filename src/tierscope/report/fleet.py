@@ -1,16 +1,15 @@
-"""The table of a fleet's hosts."""
+"""Many hosts: what became of each, what they measured together, and all that a report shows."""
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.concurrent import HostFigure, SharedFigure, SharedHost, Together
 from tierscope.model.errors import counted
@@ -21,22 +20,46 @@ from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import label_of, metric_name, varying, words_of
 from tierscope.report.style import new_table, note, title
+from tierscope.report.summary import show_summary_rows
+from tierscope.report.view import Summary
+
+COHERENCE = (
+    "Coherence is up to software: unless the device keeps caches coherent, a host sees another "
+    "one's writes only after the writer has written its caches back and the reader has "
+    "invalidated its own. These figures measure traffic, not coherence."
+)
+_FEW = 0.9
+"""Overlap below which figures are not those of hosts at the same time."""
+_NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "glusterfs", "fuse.",
+            "orangefs", "pvfs2", "weka", "wekafs", "virtiofs", "daos", "gfs2", "ocfs2")  # fmt: skip
+"""Prefixes of the types of file systems that hosts share."""
+_STALLS = 0.1
+"""By how much, as a share, the mean differs from the median where hosts stall."""
+_MOST = 40
+"""Rows of a table; the Parquet file has all."""
+_MAD_TO_SIGMA = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+_UNUSUAL = 3.0
+"""Deviations of more than so many spreads are shown: one in 370 figures of hosts that are alike."""
+_LEAST = 0.01
+"""Smaller deviations are of no consequence."""
+_MOST_VALUES = 12
+"""Values of a setting that a report lists; of more, it says how many there are."""
+Values = list[float | None]
+"""A number for each host, in the order of ``FleetView.hosts``; None where it has none."""
 
 
 def show_hosts(console: Console, index: FleetIndex, dry_run: bool = False) -> None:
     """Print a row for each host."""
     said = "what each host would do" if dry_run else "what became of each host"
     title(console, f"{index.plan}: {said}")
-    table = new_table()
-    for heading in ("rank", "host", "state"):
-        table.add_column(heading, justify="right" if heading == "rank" else "left")
-    table.add_column("clock ahead", justify="right", no_wrap=True)
-    table.add_column("what" if dry_run else "why")
+    last = "what" if dry_run else "why"
+    table = new_table("rank", "host", "state", "clock ahead", last, words=("host", "state", last))
     for host in index.hosts:
         state = "can measure" if dry_run and host.state == "waiting" else host.state
         rank = "" if host.rank is None else str(host.rank)
         clock = _clock(host)
-        table.add_row(*map(Text, (rank, host.host, state, clock, host.reason)))
+        table.add_row(rank, host.host, state, clock, host.reason)
     console.print(table)
     if any(host.clock and host.clock.round_trips for host in index.hosts):
         note(console, "clock ahead: of rank 0's when the run began, by the quickest round trip")
@@ -55,37 +78,29 @@ def _clock(host: FleetHost) -> str:
     return f"{clock.offset_ns / 1000:.1f} ± {half / 1000:.1f} µs"
 
 
-COHERENCE = (
-    "Coherence is up to software: unless the device keeps caches coherent, a host sees what "
-    "another one wrote only after that one has written its caches back and this one has dropped "
-    "its own. These figures are of traffic and say nothing of it."
-)
-_FEW = 0.9
-"""Overlap below which figures are not those of hosts at the same time."""
-
-
 def show_together(console: Console, groups: list[Together]) -> None:
     """Print each group of runs that began together."""
     for group in groups:
-        names = ", ".join(host.host for host in group.hosts)
-        title(console, f"Hosts that began at {group.start_at}: {names}")
-        table = new_table()
-        for column in headings(group):
-            table.add_column(column, justify="right" if column != "measurement" else "left")
-        for row in rows(group):
-            table.add_row(*map(Text, row))
-        console.print(table)
-        for line in lines(group):
+        summary = side_by_side(group)
+        title(console, summary.title)
+        show_summary_rows(console, summary)
+        for line in summary.notes:
             note(console, line)
 
 
-def headings(group: Together) -> list[str]:
-    """Return the names of the columns."""
+def side_by_side(group: Together) -> Summary:
+    """Return the table of hosts that began together: each alone and with the others."""
+    names = ", ".join(host.host for host in group.hosts)
     each = [f"{host.host}, {how}" for host in group.hosts for how in ("alone", "together")]
-    return ["measurement", *each, "sum alone", "sum together", "at the same time"]
+    return Summary(
+        f"Hosts that began at {group.start_at}: {names}",
+        ["measurement", *each, "sum alone", "sum together", "at the same time"],
+        [*_rows_side_by_side(group)],
+        _notes_side_by_side(group),
+    )
 
 
-def rows(group: Together) -> Iterator[list[str]]:
+def _rows_side_by_side(group: Together) -> Iterator[list[str]]:
     """Yield the cells of each measurement that all hosts made."""
     for figure in group.figures:
         unit, factor = figures.scale_of(figure.unit, [host.together for host in figure.hosts])
@@ -96,8 +111,8 @@ def rows(group: Together) -> Iterator[list[str]]:
         yield [f"{_name(figure)}, {unit}", *cells, *sums, overlap]
 
 
-def lines(group: Together) -> list[str]:
-    """Return what has to be known of the table: clocks, lateness, overlap, coherence."""
+def _notes_side_by_side(group: Together) -> list[str]:
+    """Return what qualifies the table: clocks, lateness, overlap, coherence."""
     found = [text for host in group.hosts if (text := _together_clock(host))]
     found += [
         f"{host.host} began {host.late_s:.3g} s late"
@@ -134,43 +149,29 @@ def _number(value: float | None, factor: float) -> str:
 
 def _together_clock(host: SharedHost) -> str:
     if host.clock is None:
-        return f"{host.host}: nothing is known of its clock"
+        return f"{host.host}: the state of its clock is unknown"
     if not host.clock.synchronized:
-        return f"{host.host}: its clock is not synchronized, so the moment may be another one"
+        return f"{host.host}: its clock is not synchronized, so it may have started at another time"
     return f"{host.host}: clock synchronized, off by at most {host.clock.max_error_s or 0:.2g} s"
 
 
-HEADINGS = ("measurement", "hosts", "together", "IOPS", "slowest host", "fairness", "p50", "p99")
-_LEFT = (HEADINGS[0], "slowest host")
-_NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "glusterfs", "fuse.",
-            "orangefs", "pvfs2", "weka", "wekafs", "virtiofs", "daos", "gfs2", "ocfs2")  # fmt: skip
-"""What types of file systems that hosts share begin with."""
-_STALLS = 0.1
-"""By how much, as a share, the mean differs from the median where hosts stall."""
-_MOST = 40
-"""Rows of a table; the Parquet file has all."""
-
-
-@dataclass(frozen=True)
-class TogetherRow:
-    """A measurement of all hosts together, as text."""
-
-    cells: tuple[str, ...]
-    """As ``HEADINGS`` name them."""
-
-
-def together_rows(found: Sequence[TogetherFigure]) -> list[TogetherRow]:
-    """Return a row for each measurement."""
+def together_table(found: Sequence[TogetherFigure]) -> Summary | None:
+    """Return the table of measurements of all hosts together; None where there are none."""
     groups = _groups(found)
-    names = _names([members[0] for members in groups])
-    return [_row(name, members) for name, members in zip(names, groups, strict=True)]
+    if not groups:
+        return None
+    heads = [members[0] for members in groups]
+    return Summary(
+        "Hosts together",
+        ["measurement", "hosts", "together", "IOPS", "slowest host", "fairness", "p50", "p99"],
+        [_row(name, members) for name, members in zip(_names(heads), groups, strict=True)],
+        _together_notes(heads),
+        words=("slowest host",),
+    )
 
 
-def together_lines(found: Sequence[TogetherFigure]) -> list[str]:
-    """Return what has to be known of the table."""
-    heads = [members[0] for members in _groups(found)]
-    if not heads:
-        return []
+def _together_notes(heads: Sequence[TogetherFigure]) -> list[str]:
+    """Return what qualifies the table."""
     repetitions = [one.repetitions for one in heads]
     many = (
         f"{min(repetitions)}"
@@ -198,22 +199,14 @@ def together_lines(found: Sequence[TogetherFigure]) -> list[str]:
 
 def show_shared(console: Console, found: Sequence[TogetherFigure]) -> None:
     """Print the table, where there is anything in it."""
-    rows = together_rows(found)
-    if not rows:
+    summary = together_table(found)
+    if summary is None:
         return
-    title(console, "Hosts together")
-    table = new_table()
-    for heading in HEADINGS:
-        left = heading in _LEFT
-        table.add_column(
-            heading, justify="left" if left else "right", no_wrap=not left, overflow="fold"
-        )
-    for row in rows[:_MOST]:
-        table.add_row(*map(Text, row.cells))
-    console.print(table)
-    if len(rows) > _MOST:
-        note(console, f"and {len(rows) - _MOST} more: table 'together' of tierscope query")
-    for line in together_lines(found):
+    title(console, summary.title)
+    show_summary_rows(console, summary, _MOST)
+    if len(summary.rows) > _MOST:
+        note(console, f"and {len(summary.rows) - _MOST} more: table 'together' of tierscope query")
+    for line in summary.notes:
         note(console, line)
 
 
@@ -239,24 +232,22 @@ def _names(heads: Sequence[TogetherFigure]) -> list[str]:
     return [", ".join(filter(None, (path_of(m), words_of(m, keys)))) for m in same]
 
 
-def _row(name: str, members: Sequence[TogetherFigure]) -> TogetherRow:
+def _row(name: str, members: Sequence[TogetherFigure]) -> list[str]:
     head = members[0]
     by_metric = {one.metric: one for one in members}
     rate = next((one for one in members if one.unit == "B/s"), None)
     count = next((one for one in members if one.unit == "1/s"), None)
     latency = next((name[: -len("_mean")] for name in by_metric if name.endswith("_mean")), "")
     times = [by_metric.get(f"{latency}_{name}") for name in ("p50", "p99")]
-    return TogetherRow(
-        (
-            name,
-            str(head.hosts),
-            _value(rate),
-            _value(count),
-            _slowest(head),
-            f"{head.fairness:.3f}" if head.fairness is not None else "–",
-            *(_plain(one) for one in times),
-        )
-    )
+    return [
+        name,
+        str(head.hosts),
+        _value(rate),
+        _value(count),
+        _slowest(head),
+        f"{head.fairness:.3f}" if head.fairness is not None else "–",
+        *(_plain(one) for one in times),
+    ]
 
 
 def _figure(one: TogetherFigure) -> Figure:
@@ -338,19 +329,6 @@ def _stores(heads: Sequence[TogetherFigure]) -> Iterator[str]:
         )
 
 
-_MAD_TO_SIGMA = 1.4826
-"""The standard deviation of a normal distribution over its median absolute deviation."""
-_UNUSUAL = 3.0
-"""Deviations of more than so many spreads are shown: one in 370 figures of hosts that are alike."""
-_LEAST = 0.01
-"""Smaller deviations are of no consequence."""
-_MOST_VALUES = 12
-"""Values of a setting that a report lists; of more, it says how many there are."""
-
-Values = list[float | None]
-"""A number for each host, in the order of ``FleetView.hosts``; None where it has none."""
-
-
 @dataclass(frozen=True)
 class Golden:
     """The bound that a rule of an expectation file sets for a path."""
@@ -409,8 +387,31 @@ class FleetPath:
         """The unit to show values in, and what to divide them by."""
         return figures.scale_of(self.measurement.unit or "count", self.measured)
 
+    def number(self, value: float) -> str:
+        """Write a value in the path's unit, without it."""
+        return f"{value / self.scale[1]:.4g}"
+
+    def text(self, value: float) -> str:
+        """Write a value with the path's unit."""
+        return f"{self.number(value)} {self.scale[0]}"
+
+    def between(self, values: Collection[float]) -> str:
+        """Write the lowest and the highest of some values, without the unit; empty for none."""
+        ends = (min(values), max(values)) if values else ()
+        return " to ".join(dict.fromkeys(map(self.number, ends)))
+
+    @cached_property
+    def known_limits(self) -> set[float]:
+        """The limits that hosts have."""
+        return {limit for limit in self.limits if limit is not None}
+
+    @property
+    def golden_text(self) -> str:
+        """The golden value, without the unit; empty where there is none."""
+        return f"{self.golden.comparison} {self.number(self.golden.bound)}" if self.golden else ""
+
     def failing(self) -> int:
-        """Return how many hosts do not meet the golden value."""
+        """Return the number of hosts that do not meet the golden value."""
         golden = self.golden
         return sum(not golden.met_by(value) for value in self.measured) if golden else 0
 
@@ -441,7 +442,7 @@ class FleetView:
     outliers: list[Outlier]
     remarks: list[str] = field(default_factory=list)
     together: list[TogetherFigure] = field(default_factory=list)
-    """What hosts moved together of storage that they may share."""
+    """Figures of all hosts together on storage that they may share."""
 
     @cached_property
     def groups(self) -> list[str]:

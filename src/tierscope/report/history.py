@@ -19,25 +19,17 @@ def show_entries(console: Console, found: list[Entry]) -> None:
     if not found:
         console.print("no runs; make one with 'tierscope run'")
         return
-    table = new_table()
-    longest = max(len(entry.name) for entry in found)
-    table.add_column("run", overflow="fold", min_width=min(longest, _NAME))
-    table.add_column("started", no_wrap=True)
-    table.add_column("host", overflow="fold")
-    table.add_column("measured", justify="right", no_wrap=True)
     remarks = [_remarks(entry) for entry in found]
-    if any(remarks):
-        table.add_column("tags, state", overflow="fold")
+    more = ["tags, state"] if any(remarks) else []
+    table = new_table(
+        "run", "started", "host", "measured", *more, words=("run", "host", "tags, state")
+    )
+    table.columns[0].min_width = min(max(len(entry.name) for entry in found), _NAME)
     for entry, remark in zip(found, remarks, strict=True):
         measured = f"{entry.measured} of {entry.planned}" if entry.measured is not None else "–"
         measured = "0" if entry.imported else measured
-        table.add_row(
-            Text(entry.name),
-            entry.started[:16].replace("T", " "),
-            Text(entry.host),
-            measured,
-            *([remark] if any(remarks) else []),
-        )
+        started = entry.started[:16].replace("T", " ")
+        table.add_row(entry.name, started, entry.host, measured, *([remark] if more else []))
     console.print(table)
 
 
@@ -52,11 +44,9 @@ def _remarks(entry: Entry) -> Text:
 
 def show_rows(console: Console, names: list[str], rows: list[tuple[Any, ...]]) -> None:
     """Print a query's rows."""
-    table = new_table()
-    for name in names:
-        table.add_column(Text(name), overflow="fold")
+    table = new_table(*names, words=names)
     for row in rows[:_MAX_ROWS]:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*map(_cell, row))
     console.print(table)
     if len(rows) > _MAX_ROWS:
         note(console, f"and {len(rows) - _MAX_ROWS} more; --json or --csv print all")

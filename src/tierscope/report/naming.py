@@ -12,6 +12,45 @@ from tierscope.model.run import Measurement, NoInterval, shared
 from tierscope.report import figures
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CAUSES = {
+    Cause.INTERRUPTED: "interrupted before the first sample",
+    Cause.CPU: "CPU missing, offline or not allowed",
+    Cause.NODE: "NUMA node missing, without memory or not allowed",
+    Cause.MEMORY: "not enough free memory",
+    Cause.PAGES: "page size not available",
+    Cause.KERNEL: "not supported by this kernel",
+    Cause.ISA: "instruction set not available",
+    Cause.GPU: "GPU not available",
+    Cause.PEER: "no access between GPUs",
+    Cause.GPU_FEATURE: "not supported by this GPU",
+    Cause.TOOL: "library or program missing",
+    Cause.PERMISSION: "permission missing",
+    Cause.PREFETCHERS: "hardware prefetchers cannot be switched",
+    Cause.VERIFICATION: "data verification failed",
+    Cause.PLACEMENT: "pages not placed as requested",
+    Cause.WEIGHTS: "too few pages a thread for the weights",
+    Cause.STORAGE: "refused or failed by a file or device",
+    Cause.OWNERSHIP: "not owned by tierscope, so not written or removed",
+    Cause.PATH: "data took a different path than required",
+    Cause.PROGRAM: "the program failed",
+    Cause.RANK: "a rank died, was silent, or its MPI failed",
+    Cause.CRASH: "the engine crashed",
+    Cause.TIMEOUT: "it took too long",
+    Cause.PROTOCOL: "invalid output of the engine",
+    Cause.GPU_ERROR: "CUDA error",
+    Cause.OTHER: "other reasons",
+}
+_NO_INTERVAL: dict[NoInterval | None, str] = {
+    "few-samples": "too few samples",
+    "few-repetitions": "too few repetitions for autocorrelated samples",
+    "autocorrelated": "autocorrelated repetitions",
+    "maximum": "a maximum, which grows with the time measured",
+    "observed": "the mean of everything observed, not of a sample",
+    "imported": "imported, and its source gives none",
+    None: "not recorded",
+}
+_MOST = 2
+"""Targets together that are named; of more, the first one."""
 
 
 def legal_text(text: str) -> str:
@@ -28,45 +67,6 @@ def legal_values(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [legal_values(item) for item in value]
     return value
-
-
-_CAUSES = {
-    Cause.INTERRUPTED: "interrupted before the first sample",
-    Cause.CPU: "CPU missing, offline or not allowed",
-    Cause.NODE: "NUMA node missing, without memory or not allowed",
-    Cause.MEMORY: "not enough free memory",
-    Cause.PAGES: "page size not available",
-    Cause.KERNEL: "not supported by this kernel",
-    Cause.ISA: "instruction set not available",
-    Cause.GPU: "GPU not available",
-    Cause.PEER: "no access between GPUs",
-    Cause.GPU_FEATURE: "not supported by this GPU",
-    Cause.TOOL: "library or program missing",
-    Cause.PERMISSION: "permission missing",
-    Cause.PREFETCHERS: "hardware prefetchers cannot be switched",
-    Cause.VERIFICATION: "data verification failed",
-    Cause.PLACEMENT: "pages not where they were asked for",
-    Cause.WEIGHTS: "too few pages a thread for the weights",
-    Cause.STORAGE: "refused or failed by a file or device",
-    Cause.OWNERSHIP: "not ours to write or remove",
-    Cause.PATH: "data took another way than required",
-    Cause.PROGRAM: "the program failed",
-    Cause.RANK: "a rank died, was silent, or its MPI failed",
-    Cause.CRASH: "the engine crashed",
-    Cause.TIMEOUT: "it took too long",
-    Cause.PROTOCOL: "invalid output of the engine",
-    Cause.GPU_ERROR: "CUDA error",
-    Cause.OTHER: "other reasons",
-}
-_NO_INTERVAL: dict[NoInterval | None, str] = {
-    "few-samples": "too few samples",
-    "few-repetitions": "too few repetitions for autocorrelated samples",
-    "autocorrelated": "autocorrelated repetitions",
-    "maximum": "a maximum rises with the time measured",
-    "observed": "the mean of all that was watched is no sample of more",
-    "imported": "imported, and its source gives none",
-    None: "not recorded",
-}
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,9 @@ def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
 
 def no_interval_text(measurement: Measurement) -> str:
     """Say why a measured figure has no interval; empty where it has one."""
-    if measurement.ci_low is not None and measurement.ci_high is not None:
+    if figures.has_interval(measurement):
         return ""
     return f"no interval: {_NO_INTERVAL[measurement.no_interval]}"
-
-
-_MOST = 2
-"""Targets together that are named; of more, the first one."""
 
 
 def path_name(measurement: Measurement) -> str:
@@ -125,7 +121,7 @@ def path_of(one: Measurement | Difference) -> str:
 
 def described(measurement: Measurement, path: bool = True) -> str:
     """Return a figure with its unit and pattern, and with its path unless told otherwise."""
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    unit, factor = figures.common_scale([measurement])
     value = f"{figures.with_interval(measurement, factor)} {unit}"
     detail = " ".join(filter(None, _details(measurement)))
     start = f"{path_name(measurement)}, " if path else ""

@@ -1,4 +1,4 @@
-"""Where pages are, or were moved to: a line while it lasts, a table in the end, JSON."""
+"""Placement of pages: a live line while a program runs, tables and JSON when it ends."""
 
 import contextlib
 import shutil
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.effect import Landing, Watched, landing
 from tierscope.model.errors import counted, shown
 from tierscope.place.look import Look
 from tierscope.place.pages import Moved
 from tierscope.place.policy import Policy
+from tierscope.report.figures import size_text
 from tierscope.report.style import new_table, note, title
-from tierscope.report.topology_outline import human_bytes, rate_text
+from tierscope.report.topology_outline import rate_text
 
 _CLEAR = "\r\x1b[K"
 _LINES_S = 2.0
@@ -54,7 +54,7 @@ def live_looks() -> Iterator[Callable[[Look], None]]:
 
 def _line(look: Look) -> str:
     nodes = "  ".join(
-        f"node {node} {human_bytes(count)} {_percent(count / (look.anonymous_bytes or 1))}"
+        f"node {node} {size_text(count)} {_percent(count / (look.anonymous_bytes or 1))}"
         for node, count in look.bytes_by_node.items()
     )
     return f"{look.time_s:.1f} s  {nodes}"
@@ -68,18 +68,14 @@ def show_watched(console: Console, watched: Watched) -> None:
         return
     judged = landing(watched)
     title(console, f"Pages of '{watched.command[0]}', {watched.policy or 'no policy of its own'}")
-    table = new_table()
-    for heading in ("node", "memory", "share", "asked", "files"):
-        table.add_column(heading, justify="right")
+    table = new_table("node", "memory", "share", "asked", "files")
     total = look.anonymous_bytes or 1
     asked = (judged and judged.asked) or {}
     for node in sorted({*look.bytes_by_node, *look.file_bytes_by_node, *asked}):
         held = look.bytes_by_node.get(node, 0)
         wanted = _percent(asked.get(node, 0.0)) if asked else ""
-        files = human_bytes(look.file_bytes_by_node.get(node, 0))
-        table.add_row(
-            *map(Text, (str(node), human_bytes(held), _percent(held / total), wanted, files))
-        )
+        files = size_text(look.file_bytes_by_node.get(node, 0))
+        table.add_row(str(node), size_text(held), _percent(held / total), wanted, files)
     console.print(table)
     note(
         console,
@@ -97,22 +93,15 @@ def verdict(judged: Landing) -> str:
     """Say in a sentence whether memory is where it was asked for."""
     if judged.as_asked is None:
         return f"{_percent(1 - judged.off_nodes)} of its memory is on the nodes asked for."
-    within = (
-        f", within the {_percent(judged.tolerance)} that rounds may be off"
-        if judged.tolerance
-        else ""
-    )
+    rounding = f"the rounding tolerance of {_percent(judged.tolerance)}"
     if judged.as_asked:
+        within = f", within {rounding}" if judged.tolerance else ""
         return f"All of it is where it was asked for{within}."
     most = max(
         abs(judged.share.get(node, 0.0) - (judged.asked or {}).get(node, 0.0))
         for node in {*judged.share, *(judged.asked or {})}
     )
-    beyond = (
-        f", more than the {_percent(judged.tolerance)} that rounds may be off"
-        if judged.tolerance
-        else ""
-    )
+    beyond = f", more than {rounding}" if judged.tolerance else ""
     return f"Shares differ from what was asked by up to {_percent(most)}{beyond}."
 
 
@@ -164,7 +153,7 @@ def _percent(share: float) -> str:
 def moved_line(moved: Moved, whole: int) -> str:
     """Say how far moving has come, in one line."""
     rate = moved.moved_bytes / moved.seconds if moved.seconds else 0.0
-    return f"{human_bytes(moved.moved_bytes)} of {human_bytes(whole)} moved, {rate_text(rate)}"
+    return f"{size_text(moved.moved_bytes)} of {size_text(whole)} moved, {rate_text(rate)}"
 
 
 def show_moved(console: Console, pid: int, moved: Moved) -> None:
@@ -173,13 +162,13 @@ def show_moved(console: Console, pid: int, moved: Moved) -> None:
         note(console, f"Process {pid} has no memory on these nodes.")
         return
     nodes = ", ".join(
-        f"{human_bytes(count)} to node {node}" for node, count in sorted(moved.to_bytes.items())
+        f"{size_text(count)} to node {node}" for node, count in sorted(moved.to_bytes.items())
     )
     rate = moved.moved_bytes / moved.seconds if moved.seconds else 0.0
-    line = f"Moved {human_bytes(moved.moved_bytes)} of process {pid} in {moved.seconds:.1f} s"
+    line = f"Moved {size_text(moved.moved_bytes)} of process {pid} in {moved.seconds:.1f} s"
     note(console, f"{line} ({rate_text(rate)}): {nodes}." if nodes else f"{line}.")
     for why, count in moved.stayed.most_common():
-        note(console, f"{human_bytes(count)} stayed: {why}.")
+        note(console, f"{size_text(count)} stayed: {why}.")
     if moved.ended:
         note(console, "The process ended before all was tried.")
 
@@ -199,7 +188,7 @@ def moved_json(pid: int, moved: Moved) -> dict[str, Any]:
 
 def show_file(console: Console, path: Path, policy: Policy, found: dict[int, int]) -> None:
     """Print a file's policy and where its pages are."""
-    nodes = ", ".join(f"{human_bytes(count)} on node {node}" for node, count in found.items())
+    nodes = ", ".join(f"{size_text(count)} on node {node}" for node, count in found.items())
     note(console, f"'{shown(path)}' has the policy {policy}. Pages that it has: {nodes or 'none'}.")
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
@@ -17,17 +16,13 @@ def show_plan(
 ) -> None:
     """Print every measurement of a plan, and what the whole takes at most.
 
-    ``seconds`` is the most that each may take, None where nobody knows; ``peak`` the
-    most bytes of memory at a time.
+    ``seconds`` are upper bounds of each, None where there is none; ``peak`` is the largest amount
+    of memory at a time, in bytes.
     """
-    table = new_table()
-    table.add_column("measurement", overflow="fold")
-    table.add_column("CPUs")
-    table.add_column("memory", justify="right", no_wrap=True)
-    table.add_column("at most", justify="right", no_wrap=True)
+    table = new_table("measurement", "CPUs", "memory", "at most", words=("measurement", "CPUs"))
     for spec, longest in zip(specs, seconds, strict=True):
         table.add_row(
-            Text(spec.id),
+            spec.id,
             format_ranges(tuple(sorted(spec.thread_cpus()))),
             size_text(spec.host_bytes()),
             f"{longest:.2f} s" if longest is not None else _until(spec),
@@ -47,6 +42,6 @@ def show_plan(
 
 
 def _until(spec: MeasurementSpec) -> str:
-    """Say when a measurement ends that takes nobody knows how long."""
+    """Say when a measurement without an upper bound of its time ends."""
     rounds = spec.rounds()
     return "until written" if rounds is None else counted(rounds, "run")

@@ -64,7 +64,7 @@ class _Display:
         self._left = {name: left or 0.0 for name, left in expected.items()}
         """Seconds that each measurement may still take."""
         self._unknown = {name for name, left in expected.items() if left is None}
-        """Of these, what nobody knows yet how long it takes."""
+        """Ids whose duration is not known yet."""
         self._known = set(self._left)
         self._repetitions = 0
         self._total = sum(self._left.values())

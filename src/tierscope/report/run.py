@@ -22,7 +22,7 @@ from tierscope.report.view import Views, kinds_in, view_of
 
 _MAX_CAUSES = 12
 _LATE_S = 0.1
-"""From which on a run that was to begin at a given time is called late."""
+"""Seconds after its planned start from which on a run is reported as late."""
 _MAX_OF_CAUSE = 4
 _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
@@ -111,14 +111,13 @@ def show_tiers(console: Console, run: Run, views: Views) -> None:
     title(console, "Tiers")
     for initiator, tiers in groups.items():
         console.print(Text(f"from {initiator}", style="bold"))
-        table = new_table()
-        table.add_column("target", no_wrap=True)
-        for name in ("capacity", "idle latency", "bandwidth", "of limit"):
-            table.add_column(name, justify="right", no_wrap=True)
+        table = new_table(
+            "target", "capacity", "idle latency", "bandwidth", "of limit", words=("target",)
+        )
         for row in tier_rows(tiers):
             cells = (f"{f.estimate} {f.interval}".rstrip() for f in (row.latency, row.bandwidth))
             share = row.limit.partition(" ")[0]
-            table.add_row(*map(Text, (row.tier.name, row.capacity, *cells, share)))
+            table.add_row(row.tier.name, row.capacity, *cells, share)
         console.print(table)
 
 
@@ -128,18 +127,14 @@ def show_missing(console: Console, run: Run) -> None:
     if not groups:
         return
     title(console, "Not measured")
-    table = new_table()
-    table.add_column("")
-    table.add_column("measurement", overflow="fold")
-    table.add_column("why, and what to do", overflow="fold")
+    headings = ("", "measurement", "why, and what to do")
+    table = new_table(*headings, words=headings)
     for group in groups[:_MAX_CAUSES]:
         style = "bold red" if group.status == "failed" else "yellow"
-        table.add_row(
-            Text(f"{len(group.members)} {group.status}", style=style), "", Text(group.why)
-        )
+        table.add_row(Text(f"{len(group.members)} {group.status}", style=style), "", group.why)
         for measurement in group.members[:_MAX_OF_CAUSE]:
             reason = "; ".join(filter(None, (measurement.reason, measurement.remedy)))
-            table.add_row("", Text(measurement.id), Text(reason, style="dim"))
+            table.add_row("", measurement.id, Text(reason, style="dim"))
         if len(group.members) > _MAX_OF_CAUSE:
             more = f"and {len(group.members) - _MAX_OF_CAUSE} more in the run file"
             table.add_row("", Text(more, style="dim"), "")
@@ -151,20 +146,13 @@ def show_end(console: Console, run: Run, path: Path) -> None:
     planned = len(run.header.plan.get("measurements", [])) + len(run.added)
     done = sum(m.cause is not Cause.INTERRUPTED for m in run.measurements)
     console.print()
-    if run.footer is None:
-        _say(
-            console,
-            f"The run was cut off after {done} of {counted(planned, 'measurement')}.",
-            "bold yellow",
-        )
-    elif run.footer.interrupted:
-        _say(
-            console,
-            f"Interrupted after {done} of {counted(planned, 'measurement')}.",
-            "bold yellow",
-        )
+    if run.footer is None or run.footer.interrupted:
+        ended = "Interrupted" if run.footer else "The run was cut off"
+        text = f"{ended} after {done} of {counted(planned, 'measurement')}."
+        console.print(Text(text, style="bold yellow"))
     if run.header.start_at is not None:
-        _say(console, start_text(run), "bold yellow" if (_late(run) or 0) > _LATE_S else "")
+        style = "bold yellow" if (_late(run) or 0) > _LATE_S else ""
+        console.print(Text(start_text(run), style=style))
     counts = [
         sum(m.status == s for m in run.measurements) for s in ("measured", "skipped", "failed")
     ]
@@ -180,9 +168,9 @@ def start_text(run: Run) -> str:
     told = "" if late is None else f", {late:.3g} s late" if late > _LATE_S else ", in time"
     clock = run.header.clock
     if clock is None:
-        state = "the kernel says nothing of the clock"
+        state = "the kernel does not report the state of the clock"
     elif not clock.synchronized:
-        state = "the clock is not synchronized: another host's may be seconds away"
+        state = "the clock is not synchronized and may differ from other hosts' by seconds"
     else:
         state = f"the clock is synchronized, off by at most {clock.max_error_s or 0:.2g} s"
     return f"Start at {run.header.start_at}{told}; {state}."
@@ -190,7 +178,3 @@ def start_text(run: Run) -> str:
 
 def _late(run: Run) -> float | None:
     return run.footer.late_s if run.footer else None
-
-
-def _say(console: Console, text: str, style: str) -> None:
-    console.print(Text(text, style=style))

@@ -1,11 +1,11 @@
-"""Where tables go: a terminal, a pipe, with or without colour and UTF-8."""
+"""Tables, titles and notes on a terminal or a pipe, with or without colour and UTF-8."""
 
 import codecs
 import contextlib
 import io
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import IO, Any
@@ -28,6 +28,9 @@ _PLAIN = {
     "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "-", "▎": "-", "▏": "-", "·": ".",
     "─": "-", "│": "|", "├": "|", "└": "`",
 }  # fmt: skip
+_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+"""SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
+_IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
 
 
 def ascii_text(text: Text) -> Text:
@@ -112,16 +115,16 @@ def bar(value: float, most: float, width: int) -> str:
     return "█" * (eighths // 8) + rest
 
 
-_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-"""SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
-
-
 class SafeTable(Table):
     """A table that is never cut, and laid out in ASCII where the output takes nothing else.
 
     It wraps between words. Where its longest words do not fit side by side, each row becomes lines
-    of a heading and a value.
+    of a heading and a value. Strings in its cells are never taken for markup.
     """
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        """Add a row of cells; options are those of rich."""
+        super().add_row(*(Text(one) if isinstance(one, str) else one for one in cells), **options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         measured, whole = self._widths(console, options)
@@ -203,9 +206,19 @@ def _in_ascii(cell: RenderableType) -> RenderableType:
     return ascii_text(cell) if isinstance(cell, Text) else cell
 
 
-def new_table() -> SafeTable:
-    """Return an empty table in the common style."""
-    return SafeTable(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+def new_table(*headings: str, words: Collection[str] = ()) -> SafeTable:
+    """Return an empty table in the common style.
+
+    Columns of ``words`` are aligned left and may be wrapped; others are numbers, which are aligned
+    right and kept whole.
+    """
+    table = SafeTable(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+    for heading in headings:
+        if heading in words:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    return table
 
 
 def new_grid() -> Table:
@@ -224,9 +237,6 @@ def fits(console: Console, table: Table) -> bool:
 def whole_words(console: Console, table: SafeTable) -> bool:
     """Whether the console is wide enough for a table in which only words are wrapped."""
     return table.needs(console) <= console.width
-
-
-_IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Tables of what many figures come to, in the terminal."""
+"""What a run comes to: tables of many figures, three sentences, key figures, warnings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,26 +19,34 @@ from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
+_WIDE = 0.05
+"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+_GOOD = 0.85
+"""Share of its limit from which on a path is near it."""
+_ALIKE = 1.01
+"""Fastest over slowest path up to which neither is worth a name."""
+_LONGEST = 90
+"""Characters of a warning from which on its example in parentheses is left out."""
+
+
+def show_summary_rows(console: Console, summary: Summary, most: int | None = None) -> None:
+    """Print a table's rows, at most so many, below their headings."""
+    table = new_table(*summary.columns, words=(summary.columns[0], *summary.words))
+    for row in summary.rows[:most]:
+        table.add_row(*row)
+    console.print(table)
+
 
 def show_summaries(console: Console, found: Sequence[Summary]) -> None:
     """Print tables with their notes; notes that several tables have stand below the last one."""
     for number, summary in enumerate(found):
         console.print()
         console.print(Text(summary.title, style="bold"))
-        table = new_table()
-        for place, name in enumerate(summary.columns):
-            table.add_column(name, justify="right" if place else "left")
-        for row in summary.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        show_summary_rows(console, summary)
         later = {line for other in found[number + 1 :] for line in other.notes}
         for line in summary.notes:
             if line not in later:
                 note(console, line)
-
-
-_WIDE = 0.05
-"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
 
 
 def warnings_sentence(run: Run) -> str:
@@ -164,7 +172,7 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
     count = sum(
-        (m.ci_low is None or m.ci_high is None) and m.no_interval not in ("observed", "imported")
+        not figures.has_interval(m) and m.no_interval not in ("observed", "imported")
         for m in measured
     )
     return f"no interval for {count} of {len(measured)} figures" if count else ""
@@ -183,12 +191,6 @@ _CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, 
 
 def _efficiency(measurement: Measurement) -> float:
     return measurement.efficiency or 0.0
-
-
-_GOOD = 0.85
-"""Share of its limit from which on a path is near it."""
-_ALIKE = 1.01
-"""Fastest over slowest path up to which neither is worth a name."""
 
 
 def sentences(run: Run, views: Views) -> list[str]:
@@ -247,15 +249,12 @@ def _of_rates(rates: list[Measurement]) -> list[str]:
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
     """Return what kinds say of themselves whose figures do not stand for their paths."""
-    kinds: dict[str, list[Measurement]] = {}
-    for m in measured:
-        kinds.setdefault(m.kind, []).append(m)
-    found = []
-    for kind, members in kinds.items():
-        summary = view_of(views, kind).summary
-        if summary:
-            found.append(summary(members))
-    return found
+    kinds = dict.fromkeys(m.kind for m in measured)
+    return [
+        summary([m for m in measured if m.kind == kind])
+        for kind in kinds
+        if (summary := view_of(views, kind).summary)
+    ]
 
 
 def below_limit(run: Run, measured: list[Measurement]) -> str:
@@ -263,7 +262,7 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
     if run.header.emulated:
         return "No path has a limit: this machine is emulated."
     if run.header.imported:
-        return "No limit is known: imported files tell nothing of links."
+        return "No limit is known: imported files do not describe links."
     alone = [m for m in measured if not shared(m)]
     limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
@@ -274,7 +273,7 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
         return "No figure here has a theoretical limit: only bandwidths have one."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
-        return f"No limit is known: no link tells its rate{hidden}{_still_scaling(alone)}."
+        return f"No limit is known: no link reports its rate{hidden}{_still_scaling(alone)}."
     return f"{_of_limited(limited, slowed)}."
 
 
@@ -299,10 +298,9 @@ def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
 
 def _reached(measurement: Measurement) -> str:
     assert measurement.limit is not None
-    unit, factor = figures.scale_of(measurement.limit.unit, [measurement.limit.value])
     return (
         f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
-        f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
+        f"{figures.limit_text(measurement.limit)} of {measurement.limit.link}"
     )
 
 
@@ -324,12 +322,6 @@ def _still_scaling(measured: list[Measurement]) -> str:
                 "threads, the most that were measured"
             )
     return ""
-
-
-_FAR = 0.85
-"""Share of its limit below which a path is worth a look."""
-_LONGEST = 90
-"""Characters of a warning from which on its example in parentheses is left out."""
 
 
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
@@ -395,23 +387,17 @@ def _below_limit(run: Run, alone: list[Measurement]) -> Iterator[KeyFigure]:
     limited = best_rates([m for m in alone if m.limit and m.efficiency is not None])
     if run.header.emulated or not limited:
         return
-    worst = min(limited, key=lambda m: m.efficiency or 0.0)
+    worst = min(limited, key=_efficiency)
     assert worst.limit is not None
-    assert worst.efficiency is not None
-    text = figures.share_text(worst.efficiency)
-    unit, factor = figures.scale_of("B/s", [worst.limit.value])
-    limit = f"{worst.limit.value / factor:.4g} {unit}, {worst.limit.link}"
+    share = _efficiency(worst)
+    detail = f"{path_name(worst)}, of {figures.limit_text(worst.limit)}, {worst.limit.link}"
     yield KeyFigure(
-        "Lowest efficiency",
-        text.rstrip("%"),
-        "%" if text.endswith("%") else "",
-        f"{path_name(worst)}, of {limit}",
-        worst.efficiency < _FAR,
+        "Lowest efficiency", figures.share_text(share).rstrip("%"), "%", detail, share < _GOOD
     )
 
 
 def _figure(label: str, measurement: Measurement, detail: str) -> KeyFigure:
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    unit, factor = figures.common_scale([measurement])
     doubtful = figures.is_doubtful(measurement)
     return KeyFigure(label, figures.plain(measurement, factor), unit, detail, doubtful)
 

@@ -371,7 +371,7 @@ def show_grid(
             f"{figures.width_text(widths[-1])}",
         )
     limits = [m.limit for m in grid.members if m.limit]
-    lines = [f"limit: {one.value / 1e9:.4g} GB/s, {one.link} ({one.formula})" for one in limits]
+    lines = [f"limit: {figures.limit_text(one)}, {one.link} ({one.formula})" for one in limits]
     for line in dict.fromkeys(lines):
         note(console, line)
 

@@ -1,4 +1,4 @@
-"""What is accessed: working set over time, a heat map of addresses and time, what may be slow."""
+"""Accesses to memory: working set over time, heat maps, what could be on a slow node, tiering."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +19,7 @@ _MAPS = 4
 _BAR = 40
 _SHADES = " ·▏▌█"
 """Of the share of samples: none, up to 5%, 20%, 50%, more."""
+_TIERING_BAR = 20
 
 
 def show_footprint(
@@ -27,15 +28,11 @@ def show_footprint(
     """Print the working set over time, and a heat map of each process or node."""
     title(console, f"Accesses of {what} by DAMON's samples, for {seconds[-1]:.0f} s")
     sizes = working_sets(found)
-    table = new_table()
-    for heading in ("after", "working set"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table("after", "working set")
     table.add_column("", min_width=_BAR)
     for place in _spread(len(sizes), 12):
-        table.add_row(
-            f"{seconds[place]:.0f} s", size_text(sizes[place]),
-            Text(bar(sizes[place], max(*sizes, 1.0), _BAR)),
-        )  # fmt: skip
+        length = bar(sizes[place], max(*sizes, 1.0), _BAR)
+        table.add_row(f"{seconds[place]:.0f} s", size_text(sizes[place]), length)
     console.print(table)
     resident = sum(one.bytes for one in found)
     note(
@@ -105,14 +102,11 @@ def show_on_slow(console: Console, rows: Sequence[OnSlow], nodes: str) -> None:
     """Print how much could be on a slow node."""
     title(console, "What could be on a slow node")
     if not rows:
-        note(console, "DAMON's samples saw no access, so there is nothing to say; look for longer.")
+        note(console, "DAMON's samples saw no access; observe for longer.")
         return
-    table = new_table()
-    table.add_column("accesses to it, at most", justify="right")
-    table.add_column("bytes", justify="right")
     known = rows[0].latency_ns is not None
-    for heading in ("mean latency", "change") if known else ():
-        table.add_column(heading, justify="right")
+    costs = ("mean latency", "change") if known else ()
+    table = new_table("accesses to it, at most", "bytes", *costs)
     for row in rows:
         cells = [share_text(row.share), size_text(row.bytes)]
         if row.latency_ns is not None and row.slowdown is not None:
@@ -120,9 +114,12 @@ def show_on_slow(console: Console, rows: Sequence[OnSlow], nodes: str) -> None:
         table.add_row(*cells)
     console.print(table)
     if known:
-        note(console, f"By the measured latencies of {nodes}, as if each access were waited for.")
+        note(
+            console,
+            f"From the measured latencies of {nodes}, assuming that accesses do not overlap.",
+        )
     else:
-        note(console, "What that costs takes latencies: --run RUN --pair FAST:SLOW.")
+        note(console, "To estimate the cost, give measured latencies: --run RUN --pair FAST:SLOW.")
 
 
 def footprint_json(
@@ -157,9 +154,6 @@ def footprint_json(
     }
 
 
-_TIERING_BAR = 20
-
-
 def show_look(console: Console, look: Look) -> None:
     """Print a look."""
     session = look.session
@@ -185,13 +179,10 @@ def show_look(console: Console, look: Look) -> None:
 
 
 def _show_moves(console: Console, moves: Sequence[Move]) -> None:
-    table = new_table()
-    for heading in ("rule", "from", "to"):
-        table.add_column(heading)
     passed = any(move.status and move.status.passed_bytes is not None for move in moves)
+    words = ("rule", "from", "to")
     headings = ["tried", *(["passed filters"] if passed else []), "applied", "quota reached"]
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    table = new_table(*words, *headings, words=words)
     for move in moves:
         now = move.status
         cells = ["off", *[""] * (len(headings) - 1)]
@@ -209,10 +200,7 @@ def _show_moves(console: Console, moves: Sequence[Move]) -> None:
 
 
 def _show_pages(console: Console, look: Look) -> None:
-    table = new_table()
-    table.add_column("pages on")
-    for heading in ("when it began", "now", "change"):
-        table.add_column(heading, justify="right")
+    table = new_table("pages on", "when it began", "now", "change", words=("pages on",))
     for node in sorted({*look.pages, *look.session.before}):
         before, now = look.session.before.get(node, 0), look.pages.get(node, 0)
         sign = "+" if now > before else "-" if now < before else ""
@@ -227,18 +215,17 @@ def _show_pages(console: Console, look: Look) -> None:
 
 
 def _show_heat(console: Console, look: Look) -> None:
-    table = new_table()
-    table.add_column("accessed in")
+    table = new_table("accessed in", words=("accessed in",))
     most = max(_total(one.regions) for one in look.heat)
     for one in look.heat:
         table.add_column(f"node {one.node}", justify="right", no_wrap=True)
         table.add_column("", min_width=_TIERING_BAR, no_wrap=True)
     columns = [temperature(one) for one in look.heat]
     for row, (label, _) in enumerate(columns[0]):
-        cells: list[Text | str] = []
+        cells: list[str] = []
         for column in columns:
             size = column[row][1]
-            cells += [size_text(size) if size else "–", Text(bar(size, most, _TIERING_BAR))]
+            cells += [size_text(size) if size else "–", bar(size, most, _TIERING_BAR)]
         table.add_row(label, *cells)
     console.print(table)
     share = hit_share(look.heat, fast_nodes(look.moves))

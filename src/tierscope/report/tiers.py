@@ -1,39 +1,29 @@
-"""Caches in front of a node's memory, as a run recorded them."""
+"""The tiers that a run measured: what each holds, its latency, bandwidth and limit."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind, parse_endpoint
-from tierscope.model.errors import UserError
+from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind
 from tierscope.model.path import Limit
 from tierscope.model.run import Header, Measurement, Run, is_unreliable, lower_is_better, shared
 from tierscope.report import figures
-from tierscope.report.best import best_of_path, memory_latencies
+from tierscope.report.best import best_of_path, known_endpoint, memory_latencies
 from tierscope.report.view import Views, view_of
-
-
-def side_caches(run: Run, target: str) -> list[int]:
-    """Bytes of the memory-side caches of a target that is one node; none of any other."""
-    try:
-        end = parse_endpoint(target)
-    except UserError:
-        return []
-    if end.kind is not EndpointKind.NODE or len(end.numbers) != 1:
-        return []
-    return sorted(
-        {
-            int(cache["size_bytes"])
-            for node in run.header.machine.get("nodes", [])
-            if node.get("node") == end.numbers[0]
-            for cache in node.get("memory_side_caches", [])
-        }
-    )
-
 
 _LOCAL, _REMOTE = "local DRAM", "remote DRAM"
 _DRIVE, _UNKNOWN = "drive", "memory"
 MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
 """What holds a tier's data, in the order of legends."""
+_DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
+
+
+def side_caches(run: Run, target: str) -> list[int]:
+    """Return the sizes of the memory-side caches of a target that is one node, in bytes."""
+    end = known_endpoint(target)
+    if end is None or end.kind is not EndpointKind.NODE or len(end.numbers) != 1:
+        return []
+    node = _nodes(run.header).get(end.numbers[0], {})
+    return sorted({int(cache["size_bytes"]) for cache in node.get("memory_side_caches", [])})
 
 
 @dataclass(frozen=True)
@@ -105,7 +95,7 @@ def _slowness(tier: Tier) -> tuple[float, float]:
 
 def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | None]:
     """Return what a target's data is on, and how much it holds."""
-    end = _parsed(target)
+    end = known_endpoint(target)
     if end is None:
         return _UNKNOWN, None
     if end.kind in STORAGE:
@@ -118,11 +108,8 @@ def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | Non
         return _UNKNOWN, None
     kind = str(node["kind"])
     if kind == "DRAM":
-        kind = _LOCAL if _is_local(node, _parsed(initiator)) else _REMOTE
+        kind = _LOCAL if _is_local(node, known_endpoint(initiator)) else _REMOTE
     return (kind if kind in MEDIA else _UNKNOWN), int(node["total_bytes"])
-
-
-_DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
 
 
 def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:
@@ -135,13 +122,6 @@ def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:
 
 def _nodes(header: Header) -> dict[int, dict[str, Any]]:
     return {int(node["node"]): node for node in header.machine.get("nodes", [])}
-
-
-def _parsed(endpoint: str) -> Endpoint | None:
-    try:
-        return parse_endpoint(endpoint)
-    except UserError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -190,7 +170,7 @@ def tier_rows(tiers: list[Tier]) -> list[TierRow]:
 def _figure(measurement: Measurement | None, best: Measurement | None) -> TierFigure:
     if measurement is None:
         return TierFigure("not measured")
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    unit, factor = figures.common_scale([measurement])
     estimate, interval = figures.parts(measurement, factor)
     interval = interval if figures.has_interval(measurement) else "no interval"
     return TierFigure(f"{estimate} {unit}", interval, _compared(measurement, best))

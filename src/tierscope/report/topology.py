@@ -19,7 +19,6 @@ from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.affinity import (
     LEGEND,
     Advice,
-    Affinity,
     Assignment,
     Device,
     IoDevice,
@@ -33,10 +32,10 @@ from tierscope.model.errors import counted
 from tierscope.model.path import Hop, Path
 from tierscope.model.persistent import Namespace
 from tierscope.model.topology import Package, PciDevice, Topology, emulated_parts
-from tierscope.report.style import new_grid, new_table, note, title
+from tierscope.report.figures import size_text
+from tierscope.report.style import SafeTable, new_grid, new_table, note, title
 from tierscope.report.topology_outline import (
     Item,
-    human_bytes,
     memory_words,
     outline,
     rate_text,
@@ -49,6 +48,28 @@ _NAMES = {  # PCI Code and ID Assignment Specification: base classes
     _NETWORK: "network controller",
     _DISPLAY: "display controller",
     _ACCELERATOR: "accelerator",
+}
+_NUMBERS_WIDTH = 20
+"""Columns that a list of CPUs takes before it folds."""
+_HEADS = {"gpu": "GPU", "drive": "drive", "nic": "NIC"}
+_STYLES = {
+    "group": "bold",
+    "gpu": "bold green",
+    "nvswitch": "green",
+    "drive": "magenta",
+    "port": "blue",
+    "cxl": "yellow",
+    "node": "cyan",
+}
+_LEVEL_STYLES = {
+    Level.SELF: "dim",
+    Level.NVLINK: "bold green",
+    Level.PIX: "green",
+    Level.PXB: "cyan",
+    Level.PHB: "yellow",
+    Level.NODE: "yellow",
+    Level.SYS: "red",
+    Level.UNKNOWN: "dim",
 }
 
 
@@ -76,21 +97,14 @@ def _all(items: Sequence[Item]) -> Iterator[Item]:
         yield from _all(item.children)
 
 
-_NUMBERS_WIDTH = 20
-"""Columns that a list of CPUs takes before it folds."""
-
-
 def show_packages(console: Console, topology: Topology) -> None:
     """Cores and caches of each package."""
     title(console, "Cores and caches")
     kinds = sorted({(cache.level, cache.type) for cache in topology.caches})
-    table = new_table()
-    for name in ("package", "cores", "CPUs"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("CPU numbers", overflow="fold", max_width=_NUMBERS_WIDTH)
-    for level, kind in kinds:
-        letter = {"data": "d", "instruction": "i"}.get(kind, "")
-        table.add_column(f"L{level}{letter}", justify="right")
+    letters = {"data": "d", "instruction": "i"}
+    caches = (f"L{level}{letters.get(kind, '')}" for level, kind in kinds)
+    table = new_table("package", "cores", "CPUs", "CPU numbers", *caches, words=("CPU numbers",))
+    table.columns[3].max_width = _NUMBERS_WIDTH
     for package in topology.packages:
         table.add_row(
             str(package.number),
@@ -119,7 +133,7 @@ def _caches(topology: Topology, package: Package, level: int, kind: str) -> str:
         for cache in topology.caches
         if (cache.level, cache.type) == (level, kind) and set(cache.cpus) & set(package.cpus)
     )
-    return ", ".join(f"{count} x {human_bytes(size)}" for size, count in counts.items()) or "-"
+    return ", ".join(f"{count} x {size_text(size)}" for size, count in counts.items()) or "-"
 
 
 def show_nodes(console: Console, topology: Topology) -> None:
@@ -129,25 +143,17 @@ def show_nodes(console: Console, topology: Topology) -> None:
     columns = ["node", "kind", "CPUs", "total", "free", "tier", "limit", "kind known from"]
     if cached:
         columns.insert(4, "cache")
-    table = new_table()
-    for name in columns:
-        fold = name in ("CPUs", "kind known from")
-        table.add_column(
-            name,
-            justify="right" if name in _RIGHT else "left",
-            overflow="fold",
-            no_wrap=not fold,
-            max_width=_NUMBERS_WIDTH if name == "CPUs" else None,
-        )
+    table = new_table(*columns, words=("kind", "CPUs", "kind known from"))
+    table.columns[2].max_width = _NUMBERS_WIDTH
     for node in topology.nodes:
         limit, _ = memory_limit(topology, node, [])
         cells = {
             "node": str(node.number),
             "kind": str(node.kind),
             "CPUs": _numbers(node.cpus),
-            "total": human_bytes(node.total_bytes) if node.total_bytes else "-",
-            "cache": "+".join(human_bytes(c.size_bytes) for c in node.memory_side_caches) or "-",
-            "free": human_bytes(node.free_bytes) if node.free_bytes is not None else "-",
+            "total": size_text(node.total_bytes) if node.total_bytes else "-",
+            "cache": "+".join(size_text(c.size_bytes) for c in node.memory_side_caches) or "-",
+            "free": size_text(node.free_bytes) if node.free_bytes is not None else "-",
             "tier": str(node.tier) if node.tier is not None else "-",
             "limit": rate_text(limit.value) if limit else "-",
             "kind known from": node.inferred_from,
@@ -159,9 +165,6 @@ def show_nodes(console: Console, topology: Topology) -> None:
         note(console, f"limit unknown: {line}")
     for line in _side_cache_lines(topology):
         note(console, line)
-
-
-_RIGHT = ("node", "total", "cache", "free", "tier", "limit")
 
 
 def _side_cache_lines(topology: Topology) -> list[str]:
@@ -228,12 +231,9 @@ def show_pcie(console: Console, topology: Topology) -> None:
         return
     title(console, "PCIe devices: slots, packets, and limits in GB/s")
     tree = Tree(topology.pci)
-    table = new_table()
-    table.add_column("device", overflow="fold")
-    table.add_column("slot")
-    table.add_column("link", no_wrap=True)
-    for name in ("MaxPayload", "MaxReadReq", "each way", "both ways", "data each way"):
-        table.add_column(name, justify="right")
+    words = ("device", "slot", "link")
+    numbers = ("MaxPayload", "MaxReadReq", "each way", "both ways", "data each way")
+    table = new_table(*words, *numbers, words=words)
     for name, device in rows:
         cxl = any(card.address == device.address for card in topology.cxl_memories)
         hop = (cxl_hop if cxl else pcie_hop)(tree, device, name)
@@ -243,7 +243,7 @@ def show_pcie(console: Console, topology: Topology) -> None:
             data = pcie_payload(device.link, device.max_payload)
         table.add_row(
             name,
-            Text(device.slot or "-"),
+            device.slot or "-",
             pcie_name(device.link).removeprefix("PCIe ") if device.link else "-",
             _payload(device),
             _bytes(device.max_read_request),
@@ -285,23 +285,22 @@ def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value / 1e9:.2f}"
 
 
+def _table_of_words(*headings: str) -> SafeTable:
+    return new_table(*headings, words=headings)
+
+
 def show_firmware(console: Console, topology: Topology) -> None:
     """Models and versions of firmware, for papers and bug reports."""
     rows = list(firmware_rows(topology))
     if not rows and not topology.gpu_driver:
         return
     title(console, "Models and firmware")
-    table = new_table()
-    for name in ("part", "model", "firmware"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("part", "model", "firmware")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
     if topology.gpu_driver:
         table.add_row("NVIDIA's driver", "", topology.gpu_driver)
     console.print(table)
-
-
-_HEADS = {"gpu": "GPU", "drive": "drive", "nic": "NIC"}
 
 
 def show_io(console: Console, topology: Topology) -> None:
@@ -311,17 +310,14 @@ def show_io(console: Console, topology: Topology) -> None:
     if not devices:
         note(console, "none with a PCI address is known")
         return
-    table = new_table()
-    named = any(device.product for device in devices)
-    for name in ("device", *(["what"] if named else []), "PCI", "link", "limit", "node"):
-        table.add_column(name, justify="right" if name in ("limit", "node") else "left",
-                         no_wrap=name != "what")  # fmt: skip
-    table.add_column("uplinks from the CPU on", overflow="fold")
+    named = ["what"] if any(device.product for device in devices) else []
+    words = ("device", *named, "PCI", "link", "uplinks from the CPU on")
+    table = new_table(*words[:-1], "limit", "node", words[-1], words=words)
     short = _shortening(devices)
     for device in devices:
         table.add_row(
             device.name,
-            *([Text(device.product)] if named else []),
+            *([device.product] if named else []),
             short(device.address),
             device.link.removeprefix("PCIe ") or "-",
             rate_text(device.limit) if device.limit else "-",
@@ -354,12 +350,9 @@ def show_shared_switches(console: Console, devices: Sequence[IoDevice]) -> None:
     if not groups:
         return
     title(console, "Devices below one switch, whose data need not pass the CPU")
-    table = new_table()
-    table.add_column("switch", no_wrap=True)
     kinds = [kind for kind in _HEADS if any(d.kind == kind for m in groups.values() for d in m)]
-    for kind in kinds:
-        table.add_column(_HEADS[kind], overflow="fold")
-        table.add_column(f"{_HEADS[kind]} PCIe", overflow="fold")
+    heads = [name for kind in kinds for name in (_HEADS[kind], f"{_HEADS[kind]} PCIe")]
+    table = _table_of_words("switch", *heads)
     for name, members in groups.items():
         cells = [name]
         for kind in kinds:
@@ -391,9 +384,7 @@ def show_assignment(console: Console, topology: Topology) -> None:
         return
     drives = {stream.gpu: stream for stream in found.drives}
     nics = {stream.gpu: stream for stream in found.nics}
-    table = new_table()
-    for name in ("GPU", "drive", "NIC", "uplinks that their data crosses"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("GPU", "drive", "NIC", "uplinks that their data crosses")
     given = [f"gpu:{gpu.index}" for gpu in topology.gpus if _has(gpu.index, found)]
     for gpu in given:
         own = [stream for stream in (drives.get(gpu), nics.get(gpu)) if stream is not None]
@@ -426,33 +417,12 @@ def assignment_lines(topology: Topology, found: Assignment) -> list[str]:
     if found.left_out:
         lines.append(f"Not assigned: {'; '.join(found.left_out)}.")
     if not found.proven:
-        lines.append("There may be a better assignment: the search was ended before its time.")
+        lines.append("There may be a better assignment: the search stopped at its limit of steps.")
     return lines
 
 
 def _told(streams: Iterable[Stream]) -> str:
     return ", ".join(f"{stream.gpu} with {stream.device}" for stream in streams)
-
-
-_STYLES = {
-    "group": "bold",
-    "gpu": "bold green",
-    "nvswitch": "green",
-    "drive": "magenta",
-    "port": "blue",
-    "cxl": "yellow",
-    "node": "cyan",
-}
-_LEVEL_STYLES = {
-    Level.SELF: "dim",
-    Level.NVLINK: "bold green",
-    Level.PIX: "green",
-    Level.PXB: "cyan",
-    Level.PHB: "yellow",
-    Level.NODE: "yellow",
-    Level.SYS: "red",
-    Level.UNKNOWN: "dim",
-}
 
 
 def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
@@ -493,7 +463,7 @@ def _show_head(console: Console, topology: Topology) -> None:
         parts = emulated_parts(topology.virtual)
         note(console, f"{parts} are emulated in software: no figure of this machine means anything")
     elif topology.virtual:
-        note(console, f"a virtual machine ({topology.virtual}): what the host hides is missing")
+        note(console, f"a virtual machine ({topology.virtual}): what the host hides is not shown")
 
 
 def _show_tree(console: Console, topology: Topology) -> None:
@@ -533,12 +503,12 @@ def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
         return "", "", Text()
     rate = rate_text(hop.limit.value) if hop.limit is not None else ""
     link = pcie_name(hop.now) if hop.now is not None else ""
-    remark = ""
     if hop.shortfall:
         return link, rate, Text(hop.shortfall, style="yellow")
+    best = ""
     if hop.now is not None and hop.best is not None and hop.now != hop.best:
-        remark = f"best {pcie_name(hop.best)}"
-    return link, rate, Text(remark, style="dim")
+        best = f"best {pcie_name(hop.best)}"
+    return link, rate, Text(best, style="dim")
 
 
 def _arrays(topology: Topology) -> list[str]:
@@ -546,12 +516,12 @@ def _arrays(topology: Topology) -> list[str]:
     lines: list[str] = []
     for region in topology.cxl_regions:
         node = f"node {region.node}" if region.node is not None else "no node"
-        size, over = human_bytes(region.size_bytes), ", ".join(region.memories)
+        size, over = size_text(region.size_bytes), ", ".join(region.memories)
         lines.append(f"{region.name}: {region.mode} {size} over {over}, {node}")
     for device in topology.dax:
         use = "in use as system RAM" if device.mode == "system-ram" else "not system RAM"
         where = f", node {device.node}" if device.node is not None else ""
-        size = human_bytes(device.size_bytes)
+        size = size_text(device.size_bytes)
         lines.append(f"{device.name}: {size} from {device.parent or 'unknown'}{where}, {use}")
     lines += [_namespace(space) for space in topology.namespaces]
     for block in topology.blocks:
@@ -559,7 +529,7 @@ def _arrays(topology: Topology) -> list[str]:
         where = f", on {', '.join(places[:3])}" if places else ""
         if block.kind == "pmem":
             lines.append(
-                f"{block.name}: persistent memory {human_bytes(block.size_bytes or 0)}{where}"
+                f"{block.name}: persistent memory {size_text(block.size_bytes or 0)}{where}"
             )
         if block.kind == "md" or (block.kind == "dm" and block.members):
             level = f"{block.level} " if block.level else ""
@@ -568,7 +538,7 @@ def _arrays(topology: Topology) -> list[str]:
 
 
 def _namespace(space: Namespace) -> str:
-    parts = [f"{space.name}: {space.mode or 'no mode'} {human_bytes(space.size_bytes)}"]
+    parts = [f"{space.name}: {space.mode or 'no mode'} {size_text(space.size_bytes)}"]
     parts += [f"as {space.device}"] if space.device else ["no driver took it"]
     parts += [f"node {space.node}"] if space.node is not None else []
     parts += [f"{space.region}, persistence domain {space.persistence_domain or 'not stated'}"]
@@ -597,9 +567,9 @@ def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
         for row, name in zip(pairs, (row.name for row in rows), strict=True):
             line = Text(name.ljust(first), style="bold")
             for index in part:
-                line.append_text(
-                    _topology_tables_cell(row[index], max(len(heads[index][1]), 4) + 1)
-                )
+                width = max(len(heads[index][1]), 4) + 1
+                pair = row[index]
+                line.append(str(pair).ljust(width), style=_LEVEL_STYLES[pair.level])
             console.print(line, no_wrap=True)
         console.print()
     note(console, LEGEND)
@@ -624,17 +594,11 @@ def _matrix_head(part: list[int], heads: list[tuple[str, str]], first: int) -> l
     return [Text(line, style="bold") for line in (groups, names) if line.strip()]
 
 
-def _topology_tables_cell(pair: Affinity, width: int) -> Text:
-    return Text(str(pair).ljust(width), style=_LEVEL_STYLES[pair.level])
-
-
 def _show_advice(console: Console, found: list[Advice]) -> None:
     if not any(entry.nvme or entry.nics or entry.arrays for entry in found):
         return
     title(console, "Nearest to each GPU")
-    table = new_table()
-    for name in ("GPU", "NVMe", "arrays", "NICs"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("GPU", "NVMe", "arrays", "NICs")
     for entry in found:
         table.add_row(
             entry.gpu, *(_nearest(part) for part in (entry.nvme, entry.arrays, entry.nics))
@@ -651,10 +615,8 @@ def _nearest(found: Nearest | None) -> str:
 def show_path(console: Console, path: Path) -> None:
     """A path hop by hop, then its limit with formula and source."""
     console.print(Text(f"{path.initiator} to {path.target}", style="bold"))
-    table = new_table()
-    for name in ("hop", "now", "best", "limit", "remark"):
-        right = name == "limit"
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    words = ("hop", "now", "best", "remark")
+    table = new_table(*words[:-1], "limit", words[-1], words=words)
     for hop in path.hops:
         smallest = path.limit is not None and hop.limit == path.limit
         table.add_row(
@@ -676,7 +638,7 @@ def show_path(console: Console, path: Path) -> None:
         ways += f", {path.both_ways / 1e9:.2f} GB/s both ways at once"
     line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s {ways}: ")
     console.print(Padding(line.append(limit.link), (0, 0, 0, 2)))
-    note(console, f"{limit.formula}")
+    note(console, limit.formula)
     note(console, f"source: {limit.source}")
     if path.note:
         note(console, f"an upper bound, since not every hop is known: {path.note}")

@@ -25,6 +25,7 @@ from tierscope.model.topology import (
     Port,
     Topology,
 )
+from tierscope.report.figures import size_text
 
 Kind = Literal[
     "group", "node", "root", "switch", "gpu", "nvswitch", "drive", "port", "cxl", "cache"
@@ -147,19 +148,6 @@ def _port_rate(port: Port) -> str:
     return f"port {network_limit(port.speed, '').value / 1e9:g} GB/s" if port.speed else ""
 
 
-def human_bytes(count: int) -> str:
-    """``755 GiB``: three digits are enough to know a part by."""
-    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= size:
-            value = count / size
-            return (
-                f"{value:.0f} {unit}"
-                if value >= 10 or value == int(value)
-                else (f"{value:.1f} {unit}")
-            )
-    return f"{count} B"
-
-
 def rate_text(rate: float) -> str:
     """Bytes/s in GB/s; small ones with two digits, so that none is shown as zero."""
     value = rate / 1e9
@@ -173,7 +161,7 @@ def memory_words(topology: Topology) -> str:
     nodes = counted(len(topology.nodes), "NUMA node")
     if not total:
         return f"{nodes}, memory size unknown"
-    return f"{human_bytes(total)} in {nodes}" + (f", {empty} without memory" if empty else "")
+    return f"{size_text(total)} in {nodes}" + (f", {empty} without memory" if empty else "")
 
 
 def _groups(topology: Topology) -> dict[int | str | None, Item]:
@@ -225,7 +213,7 @@ def _node_item(topology: Topology, node: Node) -> Item:
     cpus = f", {word} {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
     if len(cpus) > 30:
         cpus = f", {counted(len(node.cpus), 'CPU')}"
-    size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"
+    size = size_text(node.total_bytes) if node.total_bytes else "no memory"
     limit, note = memory_limit(topology, node, [])
     owner = owner_words(topology, node)
     return Item(
@@ -242,7 +230,7 @@ def _node_item(topology: Topology, node: Node) -> Item:
 
 def side_cache_words(cache: MemorySideCache) -> str:
     """``96 GiB, direct-mapped, write-back``, as far as it is known."""
-    words = [human_bytes(cache.size_bytes), cache.indexing, cache.write_policy]
+    words = [size_text(cache.size_bytes), cache.indexing, cache.write_policy]
     return ", ".join(word for word in words if word and word != "other")
 
 
@@ -264,7 +252,7 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
             found.setdefault(address, []).append(_Leaf(kind, name, detail, *more))
 
     for gpu in topology.gpus:
-        memory = human_bytes(gpu.memory_bytes) if gpu.memory_bytes else ""
+        memory = size_text(gpu.memory_bytes) if gpu.memory_bytes else ""
         add(
             gpu.address,
             "gpu",
@@ -275,7 +263,7 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
         )
     for block in topology.blocks:
         if block.kind in ("nvme", "disk", "virtual") and not block.members:
-            size = human_bytes(block.size_bytes) if block.size_bytes else ""
+            size = size_text(block.size_bytes) if block.size_bytes else ""
             add(block.address, "drive", block.name, " ".join([size, block.product]).strip())
     for port in topology.ports:
         speed = f"{port.speed / 1e9:g} Gb/s" if port.speed else port.state
@@ -293,7 +281,7 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
 
 def _cxl_capacity(card: CxlMemory) -> str:
     parts = ((card.ram_bytes, "volatile"), (card.pmem_bytes, "persistent"))
-    known = [f"{human_bytes(size)} {what}" for size, what in parts if size]
+    known = [f"{size_text(size)} {what}" for size, what in parts if size]
     return " + ".join(known) or "of unknown size"
 
 

@@ -55,6 +55,8 @@ class Summary:
     """Headings; columns but the first are numbers."""
     rows: list[list[str]]
     notes: list[str]
+    words: Sequence[str] = ()
+    """Headings of further columns that are no numbers."""
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,25 @@
 
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from tierscope.model.comparison import Comparison, Difference
 from tierscope.model.run import Run
 from tierscope.report.compare import (
+    base_text,
     by_path,
     change_text,
     detectable_text,
     foot_lines,
     headline,
+    key_of,
     name_of,
-    refused,
+    new_text,
+    reasons_for,
     series_of,
     sorted_by_change,
-    undecided,
-    value_text,
 )
-from tierscope.report.compare import (
-    key_of as course_key,
-)
-from tierscope.report.html.page import csv_line, packed, template
+from tierscope.report.html.page import Drawn, csv_line, drawn, packed, template
 from tierscope.report.naming import path_of
 from tierscope.report.pictures.changes import changes_picture, trend_picture
-from tierscope.report.pictures.draw import svg_for_page
 
 _MAX_ROWS = 120
 _MAX_TRENDS = 12
@@ -43,7 +38,6 @@ class Row:
     change: str
     detectable: str
     verdict: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -60,19 +54,8 @@ class Side:
     undecided: list[tuple[str, int]]
     refused: list[tuple[str, int]]
     notes: list[str]
-    svg: Markup | None
-    alt: str
+    picture: Drawn | None
     data: str
-
-
-@dataclass(frozen=True)
-class Trend:
-    """One measurement over all runs."""
-
-    id: str
-    title: str
-    alt: str
-    svg: Markup
 
 
 def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]) -> str:
@@ -95,8 +78,6 @@ def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]
 
 def _side(prefix: str, comparison: Comparison, most: int) -> Side:
     ordered = sorted_by_change(comparison)
-    picture = changes_picture(ordered) if ordered else None
-    labels = f"{prefix}-picture {prefix}-alt"
     return Side(
         id=prefix,
         comparison=comparison,
@@ -104,11 +85,10 @@ def _side(prefix: str, comparison: Comparison, most: int) -> Side:
         rows=[_row(d) for d in ordered[:most]],
         left_out=max(0, len(ordered) - most),
         paths=by_path(comparison)[:_MAX_PATHS],
-        undecided=undecided(comparison),
-        refused=refused(comparison),
+        undecided=reasons_for("undecided", comparison),
+        refused=reasons_for("not comparable", comparison),
         notes=foot_lines(comparison),
-        svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704
-        alt=picture.alt if picture else "",
+        picture=drawn(prefix, changes_picture(ordered)) if ordered else None,
         data=packed(_csv(comparison)),
     )
 
@@ -117,12 +97,11 @@ def _row(difference: Difference) -> Row:
     return Row(
         path=path_of(difference),
         what=f"{difference.kind} {name_of(difference)}",
-        base=value_text(difference, difference.base),
-        new=value_text(difference, difference.new),
+        base=base_text(difference),
+        new=new_text(difference),
         change=change_text(difference),
         detectable=detectable_text(difference),
         verdict=difference.verdict,
-        reason=difference.reason,
     )
 
 
@@ -137,15 +116,11 @@ def _csv(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _trends(runs: list[tuple[str, Run]], last: Comparison) -> list[Trend]:
+def _trends(runs: list[tuple[str, Run]], last: Comparison) -> list[Drawn]:
     """Draw what changed most over all runs."""
     series = series_of([run for _, run in runs])
-    found = []
-    for number, difference in enumerate(sorted_by_change(last)[:_MAX_TRENDS], 1):
-        values = series.get(course_key(difference), [])
-        picture = trend_picture(difference, values, [name for name, _ in runs])
-        id_ = f"trend{number}"
-        svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
-        title = f"{path_of(difference)}, {difference.kind}"
-        found.append(Trend(id_, f"{title} {name_of(difference)}", picture.alt, Markup(svg)))  # noqa: S704
-    return found
+    names = [name for name, _ in runs]
+    return [
+        drawn(f"trend{number}", trend_picture(one, series.get(key_of(one), []), names))
+        for number, one in enumerate(sorted_by_change(last)[:_MAX_TRENDS], 1)
+    ]

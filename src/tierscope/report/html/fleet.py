@@ -2,23 +2,18 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
-
-from markupsafe import Markup
 
 from tierscope.model.errors import counted
 from tierscope.model.outlier import Outlier
 from tierscope.report.fleet import (
-    HEADINGS,
     FleetView,
     differing_settings,
     signed_percent,
-    together_lines,
-    together_rows,
+    together_table,
 )
-from tierscope.report.html.page import Drawn, csv_line, packed, template
-from tierscope.report.pictures.draw import svg_for_page
+from tierscope.report.html.page import csv_line, drawn, packed, template
 from tierscope.report.pictures.fleet import distribution
 from tierscope.report.view import KeyFigure
 
@@ -94,7 +89,7 @@ class PathLine:
 def render_fleet(view: FleetView) -> str:
     """Return the page."""
     order = _picture_order(view)
-    cards = [_drawn(view, number) for number in order[:MAX_PICTURES]]
+    cards = [drawn("path", distribution(view, number)) for number in order[:MAX_PICTURES]]
     lines = [*_path_lines(view)]
     return str(
         template("fleet.html").render(
@@ -110,9 +105,7 @@ def render_fleet(view: FleetView) -> str:
             cards=cards,
             pictures_left=max(0, len(order) - MAX_PICTURES),
             lines=lines,
-            together=together_rows(view.together),
-            together_headings=HEADINGS,
-            together_lines=together_lines(view.together),
+            together=together_table(view.together),
             unmeasured=[view.names[n] for n, path in enumerate(view.paths) if not path.measured],
             settings=[
                 (one, [(v, len(hosts), _names(hosts)) for v, hosts in one.values])
@@ -123,13 +116,6 @@ def render_fleet(view: FleetView) -> str:
             data=packed(_data(view)),
         )
     )
-
-
-def _drawn(view: FleetView, number: int) -> Drawn:
-    picture = distribution(view, number)
-    id_ = f"path{number + 1}"
-    svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
-    return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
 
 
 def _picture_order(view: FleetView) -> list[int]:
@@ -147,7 +133,7 @@ def _keys(view: FleetView) -> list[KeyFigure]:
         KeyFigure("Hosts measured", f"{measured:,}", f"of {total:,}", rest or "all of them",
                   alarming=measured < total),
         KeyFigure("Slow hosts", f"{len(view.outliers):,}", "",
-                  f"{share} of the measured" if view.outliers else "none by more than chance",
+                  f"{share} of the measured" if view.outliers else "no significant deviation",
                   alarming=bool(view.outliers)),
     ]  # fmt: skip
     if view.outliers:
@@ -174,13 +160,13 @@ def _keys(view: FleetView) -> list[KeyFigure]:
 
 def _outlier_row(view: FleetView, one: Outlier) -> OutlierRow:
     slow, number = one.worst, view.number_of(one.worst)
-    unit, factor = view.paths[number].scale
+    path = view.paths[number]
     return OutlierRow(
         host=one.host,
         path=view.names[number],
         more=len(one.paths) - 1,
-        value=f"{slow.figure / factor:.4g} {unit}",
-        median=f"{slow.centre / factor:.4g} {unit}",
+        value=path.text(slow.figure),
+        median=path.text(slow.centre),
         deviation=signed_percent(slow.deviation),
         slower=signed_percent(one.slower).lstrip("+"),
         together=one.together,
@@ -225,12 +211,11 @@ def _cell(view: FleetView, number: int, host: int) -> Cell:
     if value is None or deviation is None:
         status, reason = path.missing.get(host, ("not planned", ""))
         return Cell("", f"{name}: {status}{': ' if reason else ''}{reason}", "none")
-    unit, factor = path.scale
     unusual = abs(deviation) >= view.unusual[number]
     level = sum(abs(deviation) >= limit for limit in LEVELS) if unusual else 0
     direction = "worse" if (deviation > 0) == path.lower else "better"
     text = f"{100 * deviation:+.0f}".replace("-", "−") if level else ""
-    tip = f"{name}: {value / factor:.4g} {unit}, {signed_percent(deviation)}"
+    tip = f"{name}: {path.text(value)}, {signed_percent(deviation)}"
     return Cell(text, tip, f"{direction} level{level}" if level else "")
 
 
@@ -238,23 +223,16 @@ def _path_lines(view: FleetView) -> Iterator[PathLine]:
     for number, path in enumerate(view.paths):
         if not path.measured:
             continue
-        unit, factor = path.scale
-        limits = [limit for limit in path.limits if limit is not None]
-        golden = path.golden
-        ends = dict.fromkeys(f"{end / factor:.4g}" for end in (min(limits), max(limits))) \
-            if limits else {}  # fmt: skip
-        middle = [one for one in view.medians[number] if one is not None]
-        between = dict.fromkeys(f"{one / factor:.4g}" for one in (min(middle), max(middle)))
         yield PathLine(
             name=view.names[number],
             hosts=len(path.measured),
-            median=" to ".join(between),
-            unit=unit,
+            median=path.between([one for one in view.medians[number] if one is not None]),
+            unit=path.scale[0],
             spread=f"{100 * view.spreads[number]:.2g}%",
-            lowest=f"{min(path.measured) / factor:.4g}",
-            highest=f"{max(path.measured) / factor:.4g}",
-            limit=" to ".join(ends),
-            golden=f"{golden.comparison} {golden.bound / factor:.4g}" if golden else "",
+            lowest=path.number(min(path.measured)),
+            highest=path.number(max(path.measured)),
+            limit=path.between(path.known_limits),
+            golden=path.golden_text,
             failing=path.failing(),
             outliers=len(view.slow_on(number)),
         )
@@ -273,11 +251,9 @@ def _outlier_csv(view: FleetView) -> Iterator[str]:
 
 
 def _path_csv(lines: list[PathLine]) -> Iterator[str]:
-    names = ("name", "hosts", "median", "unit", "spread", "lowest", "highest", "limit", "golden",
-             "failing", "outliers")  # fmt: skip
-    yield csv_line(list(names))
+    yield csv_line([field.name for field in fields(PathLine)])
     for line in lines:
-        yield csv_line([str(getattr(line, name)) for name in names])
+        yield csv_line([str(value) for value in astuple(line)])
 
 
 def _data(view: FleetView) -> dict[str, Any]:
@@ -320,9 +296,7 @@ def _path_data(view: FleetView, number: int) -> dict[str, Any]:
         "lower": path.lower,
         "unusual": round(view.unusual[number], 4),
         "median": _short(view.medians[number], factor),
-        "golden": f"{path.golden.comparison} {path.golden.bound / factor:.4g}"
-        if path.golden
-        else "",
+        "golden": path.golden_text,
         "missing": [[host, *said] for host, said in path.missing.items()],
         **{key: _short(values, factor) for key, values in columns.items()},
     }

@@ -1,4 +1,4 @@
-"""The first screen of a report: the tiers of each initiator as a map and a table."""
+"""The page of a report: one or more runs, each with its tiers, paths, machine and pictures."""
 
 import base64
 import csv
@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from tierscope.analysis.concurrent import Together
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run, lower_is_better
 from tierscope.model.topology import emulated_parts
@@ -27,7 +28,7 @@ from tierscope.report.best import best_of_path, best_to
 from tierscope.report.drawing import draw
 from tierscope.report.evidence import by_node, evidence_line, warnings, with_counts
 from tierscope.report.figures import share_text, size_text
-from tierscope.report.fleet import headings, lines, rows
+from tierscope.report.fleet import side_by_side
 from tierscope.report.naming import Missing, legal_text, missing_by_cause, no_interval_text, path_of
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_beside, pictures_of
@@ -66,6 +67,35 @@ _SIGNS = {
     "cross": "M5 1h4v4h4v4H9v4H5V9H1V5h4Z",
 }
 """The marks of the map as paths of 14 by 14 pixels."""
+_SMALLEST, _LARGEST = 0.75, 1.35
+"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
+MAX_PATHS = 200
+MAX_FIGURES = 40
+_TOLD = ("operation", "order", "engine", "memory", "way", "size", "access_size", "threads",
+         "pages", "transfers", "beside")  # fmt: skip
+"""Properties that a row says of its path's best."""
+_APART = {
+    False: ("operation", "way", "transfers", "beside"),
+    True: ("order", "pages", "way", "transfers"),
+}
+"""Properties that have rows of their own, of rates and of times."""
+_STOPS = {
+    "precision": "precision reached",
+    "budget": "time budget spent",
+    "rounds": "all rounds made",
+    "interrupted": "interrupted",
+    "written": "all of it written",
+    "steady": "steady state reached",
+}
+_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
+          "counters", "lacking"}  # fmt: skip
+MAX_PICTURES = 30
+"""Pictures on one page; --svg and --png draw all."""
+MAX_OPEN_TIERS = 4
+"""Initiators whose tiers are on the first screen."""
+_SVG_BYTES = 1_300_000
+"""All pictures of a run together, so that its page stays under 3 MB."""
+_MAX_MISSING = 20
 
 
 @dataclass(frozen=True)
@@ -74,9 +104,8 @@ class TierCard:
 
     id: str
     initiator: str
-    picture: Picture | None
-    """None where fewer than two tiers have both a latency and a bandwidth."""
-    svg: Markup | None
+    drawn: "Drawn | None"
+    """The map; None where fewer than two tiers have both a latency and a bandwidth."""
     rows: list[TierRow]
 
 
@@ -87,12 +116,9 @@ def tier_cards(prefix: str, run: Run, views: Views) -> list[TierCard]:
     for number, (initiator, tiers) in enumerate(tiers_of(run, views).items(), 1):
         id_ = f"{prefix}-tiers{number}"
         first = next((t.latency.id for t in tiers if t.latency and t.bandwidth), "")
-        picture = maps.get(first)
-        svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt") if picture else None
-        cards.append(
-            TierCard(id_, initiator, picture, Markup(svg) if svg else None, tier_rows(tiers))  # noqa: S704  # Vega escapes text in its SVG
-        )
-    return sorted(cards, key=lambda card: card.svg is None)
+        picture = drawn_as(id_, maps[first]) if first in maps else None
+        cards.append(TierCard(id_, initiator, picture, tier_rows(tiers)))
+    return sorted(cards, key=lambda card: card.drawn is None)
 
 
 def sign(medium: str) -> Markup:
@@ -101,10 +127,6 @@ def sign(medium: str) -> Markup:
         '<svg class="sign" viewBox="0 0 14 14" aria-hidden="true">'
         '<path fill="var(--{})" d="{}"/></svg>'
     ).format(COLOURS[medium], _SIGNS[SHAPES[medium]])
-
-
-_SMALLEST, _LARGEST = 0.75, 1.35
-"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
 
 
 @dataclass(frozen=True)
@@ -183,10 +205,6 @@ def machine_drawing(run: Run, alike: list[Run]) -> Markup | None:
     )
 
 
-MAX_PATHS = 200
-MAX_FIGURES = 40
-
-
 @dataclass(frozen=True)
 class PathRow:
     """One line of the table of paths."""
@@ -219,17 +237,9 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
     return rows
 
 
-_APART = {
-    False: ("operation", "way", "transfers", "beside"),
-    True: ("order", "pages", "way", "transfers"),
-}
-"""Properties that have rows of their own, of rates and of times."""
-
-
 def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
     groups: dict[tuple[str, ...], list[Measurement]] = {}
-    paths = groups_by(measured, "path")
-    for (path,), members in paths.items():
+    for (path,), members in groups_by(measured, "path").items():
         for m in members:
             apart = (str(m.pattern.get(key, "")) for key in _APART[lower_is_better(m)])
             key = (path, m.kind, str(m.metric), *apart)
@@ -238,39 +248,22 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
 
 
 def _path_row(best: Measurement, kind: str) -> PathRow:
-    unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
+    unit, factor = figures.common_scale([best])
     estimate, interval = figures.parts(best, factor)
-    keys = (
-        "operation",
-        "order",
-        "engine",
-        "memory",
-        "way",
-        "size",
-        "access_size",
-        "threads",
-        "pages",
-        "transfers",
-        "beside",
-    )
     details = [
         label_of(key, best.pattern[key], best.kind)
-        for key in keys
+        for key in _TOLD
         if best.pattern.get(key) not in (None, "", "sequential")
         and (key != "size" or lower_is_better(best))
         and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
     ]
-    limit = ""
-    if best.limit:
-        name, divisor = figures.scale_of(best.limit.unit, [best.limit.value])
-        limit = f"{best.limit.value / divisor:.4g} {name}"
     return PathRow(
         path=path_of(best),
         what=", ".join([kind, *details]),
         estimate=estimate + figures.mark(best),
         interval=interval,
         unit=unit,
-        limit=limit,
+        limit=figures.limit_text(best.limit) if best.limit else "",
         link=best.limit.link if best.limit else "",
         formula=f"{best.limit.formula} ({best.limit.source})" if best.limit else "",
         efficiency=best.efficiency,
@@ -303,22 +296,10 @@ class FigureTable:
 def figure_table(measurements: list[Measurement]) -> FigureTable:
     """Return a picture's figures and their evidence, at most MAX_FIGURES of them."""
     names = varying(measurements)
-    unit, factor = figures.scale_of(
-        measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
-    )
+    unit, factor = figures.common_scale(measurements)
     shown = measurements[:MAX_FIGURES]
     rows = [_figure_row(m, names, factor) for m in shown]
     return FigureTable(unit, rows, len(measurements) - len(shown))
-
-
-_STOPS = {
-    "precision": "precision reached",
-    "budget": "time budget spent",
-    "rounds": "all rounds made",
-    "interrupted": "interrupted",
-    "written": "all of it written",
-    "steady": "steady state reached",
-}
 
 
 def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
@@ -347,10 +328,6 @@ def _cpus(evidence: Evidence) -> str:
     return format_ranges(tuple(sorted({cpu for cpus in seen for cpu in cpus})))
 
 
-_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
-          "counters", "lacking"}  # fmt: skip
-
-
 def _more(evidence: Evidence) -> list[str]:
     """Everything else that was observed, whichever fields a kind has."""
     values = evidence.model_dump(mode="json", exclude_none=True)
@@ -375,15 +352,6 @@ def _more(evidence: Evidence) -> list[str]:
 
 def _short(text: str) -> str:
     return text if len(text) <= 160 else f"{text[:157]}..."
-
-
-MAX_PICTURES = 30
-"""Pictures on one page; --svg and --png draw all."""
-MAX_OPEN_TIERS = 4
-"""Initiators whose tiers are on the first screen."""
-_SVG_BYTES = 1_300_000
-"""All pictures of a run together, so that its page stays under 3 MB."""
-_MAX_MISSING = 20
 
 
 @dataclass(frozen=True)
@@ -499,21 +467,23 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["size"] = size_text
-    environment.filters["emulated_parts"] = emulated_parts
-    environment.filters["cpus"] = lambda cpus: format_ranges(tuple(sorted(cpus))) or "none"
-    environment.filters["share"] = share_text
-    environment.filters["when"] = _when
-    environment.filters["setting"] = _setting
-    environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
-    environment.filters["fragment"] = _fragment
-    environment.globals["sign"] = sign
-    environment.globals["together_headings"] = headings
-    environment.globals["together_rows"] = rows
-    environment.globals["together_lines"] = lines
-    environment.globals["asset"] = _asset
-    environment.globals["script_hash"] = _script_hash
-    environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
+    environment.filters |= {
+        "size": size_text,
+        "emulated_parts": emulated_parts,
+        "cpus": lambda cpus: format_ranges(tuple(sorted(cpus))) or "none",
+        "share": share_text,
+        "when": _when,
+        "setting": _setting,
+        "count": counted,
+        "fragment": _fragment,
+    }
+    environment.globals |= {
+        "sign": sign,
+        "side_by_side": side_by_side,
+        "asset": _asset,
+        "script_hash": _script_hash,
+        "colours": {"light": LIGHT, "dark": DARK},
+    }
     return environment
 
 
@@ -583,7 +553,7 @@ def _run_page(
         sentences=sentences(run, views),
         keys=key_figures(run, views),
         tiers=tiers,
-        open_tiers=min(MAX_OPEN_TIERS, sum(card.svg is not None for card in tiers)) or 1,
+        open_tiers=min(MAX_OPEN_TIERS, sum(card.drawn is not None for card in tiers)) or 1,
         paths=paths[:MAX_PATHS],
         paths_left_out=max(0, len(paths) - MAX_PATHS),
         machine=machine,
@@ -626,7 +596,11 @@ def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
 
 def drawn(prefix: str, picture: Picture) -> Drawn:
     """Draw a picture for the page; its id begins with ``prefix``."""
-    id_ = f"{prefix}-{picture.key}"
+    return drawn_as(f"{prefix}-{picture.key}", picture)
+
+
+def drawn_as(id_: str, picture: Picture) -> Drawn:
+    """Draw a picture for the page under this id."""
     svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
     return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
 

@@ -5,9 +5,10 @@ from typing import Any
 from tierscope.model.comparison import Difference
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.compare import change_text, name_of
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
-from tierscope.report.pictures.picture import Picture, Spec, label_of, row_of
+from tierscope.report.pictures.picture import Picture, Spec, row_of
 
 _MAX = 16
 _LINE = 38
@@ -27,7 +28,7 @@ def changes_picture(differences: list[Difference]) -> Picture:
     """Each change as a point on its interval, on a line at no change; the first 16."""
     rows: list[dict[str, Any]] = []
     for number, d in enumerate(differences[:_MAX]):
-        name = _name(d)
+        name = _title(d)
         rows.append(
             {
                 "name": f"{number}",
@@ -36,7 +37,7 @@ def changes_picture(differences: list[Difference]) -> Picture:
                 "low": d.low or 1.0,
                 "high": d.high or 1.0,
                 "verdict": d.verdict,
-                "tip": f"{name}: {_percent(d)}, {d.verdict}",
+                "tip": f"{name}: {change_text(d)}, {d.verdict}",
             }
         )
     first = differences[0]
@@ -44,9 +45,9 @@ def changes_picture(differences: list[Difference]) -> Picture:
     more = f" {left_out} more are in the CSV." if left_out else ""
     return Picture(
         key="changes",
-        title="Changes",
-        subtitle="new / base with intervals that hold for all at once",
-        alt=f"The first is {_name(first)}: {_percent(first)}, {first.verdict}.{more}",
+        title="Changes with their intervals",
+        subtitle="",
+        alt=f"The first is {_title(first)}: {change_text(first)}, {first.verdict}.{more}",
         spec={
             "width": 420,
             "height": {"step": _LINE},
@@ -60,7 +61,9 @@ def changes_picture(differences: list[Difference]) -> Picture:
 
 def _change_layers(rows: list[dict[str, Any]]) -> list[Spec]:
     present = [verdict for verdict in _COLOURS if any(row["verdict"] == verdict for row in rows)]
-    colour = _by_verdict(present, _COLOURS)
+    legend: Spec = {"title": None}
+    colour = shapes.by_name("verdict", present, [_COLOURS[one] for one in present], legend)
+    shape = shapes.by_name("verdict", present, [_MARKS[one] for one in present], legend)
     x = _ratio_axis([row[key] for row in rows for key in ("low", "value", "high")])
     name = {"type": "text", "x": 0, "dy": -9, "align": "left", "aria": False}
     return [
@@ -81,18 +84,13 @@ def _change_layers(rows: list[dict[str, Any]]) -> list[Spec]:
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "yOffset": 7},
             "encoding": {
-                "x": {**x, "field": "value"},
+                "x": x,
                 "color": colour,
-                "shape": _by_verdict(present, _MARKS),
+                "shape": shape,
                 "description": {"field": "tip"},
             },
         },
     ]
-
-
-def _by_verdict(present: list[str], values: dict[str, str]) -> Spec:
-    scale = {"domain": present, "range": [values[verdict] for verdict in present]}
-    return {"field": "verdict", "type": "nominal", "scale": scale, "legend": {"title": None}}
 
 
 def _ratio_axis(values: list[float]) -> Spec:
@@ -102,33 +100,17 @@ def _ratio_axis(values: list[float]) -> Spec:
         span = 100 * (high - low)
         step = next(s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10) if span / s <= 8)
         ticks = [1 + number * step / 100 for number in range(-400, 401)]
+        ticks = [tick for tick in ticks if low <= tick <= high]
         sign = "+.1f" if step < 1 else "+.0f"
         label = f"datum.value == 1 ? '0' : format(100 * (datum.value - 1), '{sign}') + '%'"
     else:
-        ticks = [digit * 10.0**decade for decade in range(-6, 7) for digit in (1, 2, 5)]
+        ticks = shapes.decade_ticks((low, high))
         label = "'×' + format(datum.value, '~g')"
-    return {
-        "type": "quantitative",
-        "title": "new / base",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {"values": [tick for tick in ticks if low <= tick <= high], "labelExpr": label},
-    }
+    return shapes.log_axis("value", "new / base", (low, high), values=ticks, labelExpr=label)
 
 
-def _percent(d: Difference) -> str:
-    return f"{100 * ((d.ratio or 1.0) - 1):+.1f}%"
-
-
-def _name(d: Difference) -> str:
-    keys = ("operation", "order", "threads", "size", "access_size", "pages", "streams")
-    words = [
-        label_of(key, d.pattern[key], d.kind)
-        for key in keys
-        if d.pattern.get(key) not in (None, "", "sequential")
-        and (key, d.pattern[key]) != ("access_size", 64)
-        and not (key == "size" and d.unit == "B/s")
-    ]
-    return f"{path_of(d)} {d.kind} {', '.join(words)}"
+def _title(d: Difference) -> str:
+    return f"{path_of(d)} {d.kind} {name_of(d)}"
 
 
 def trend_picture(
@@ -142,16 +124,9 @@ def trend_picture(
         for number, (name, m) in enumerate(zip(names, members, strict=True), 1)
         if m is not None
     ]
-    y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": True},
-         "axis": {"tickCount": 4}}  # fmt: skip
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "run",
-        "scale": {"domain": [0.8, max(2, len(names)) + 0.2], "nice": False},
-        "axis": {"values": list(range(1, len(names) + 1)), "format": "d", "labelOverlap": True,
-                 "grid": False},
-    }  # fmt: skip
+    y = {**shapes.from_zero(unit), "axis": {"tickCount": 4}}
+    look = {"values": [*range(1, len(names) + 1)], "labelOverlap": True, "grid": False}
+    x = shapes.axis("x", "run", (0.8, max(2, len(names)) + 0.2), format="d", **look)
     colour = "role:series-1"
     point = {"type": "point", "filled": True, "size": 60, "opacity": 1, "color": colour}
     spec = {
@@ -170,6 +145,9 @@ def trend_picture(
         ],
     }  # fmt: skip
     course = ", ".join("–" if m is None else figures.with_interval(m, factor) for m in members)
-    change = f"; the last against the first: {_percent(difference)}" if difference.ratio else ""
-    verdict = f", {difference.verdict}" if difference.ratio else ""
-    return Picture("trend", "Trend", "", f"{course} {unit}{change}{verdict}.", spec, [])
+    change = (
+        f"; the last against the first: {change_text(difference)}, {difference.verdict}"
+        if difference.ratio
+        else ""
+    )
+    return Picture("trend", _title(difference), "", f"{course} {unit}{change}.", spec, [])

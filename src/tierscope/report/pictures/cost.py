@@ -7,6 +7,7 @@ from tierscope.analysis.cost import GOALS, Placement, beaten_by, goal_of
 from tierscope.model.price import GIB
 from tierscope.report.pictures.draw import SERIES, SHAPES
 from tierscope.report.pictures.picture import Picture, Spec
+from tierscope.report.pictures.shapes import axis, by_name, points
 
 _AXES = {
     "bandwidth": ("bandwidth, GB/s: higher is better", 1e9),
@@ -61,22 +62,18 @@ def _panel(goal: str, shown: Sequence[Placement], names: list[str], currency: st
                 "low": value.low / factor,
                 "high": value.high / factor,
                 "series": one.name,
-                "frontier": beaten_by(one, shown, goal) is None,
+                "beaten": beaten_by(one, shown, goal) is not None,
                 "tip": f"{one.name}: {one.price:.0f} {currency}, {value.estimate / factor:.4g}",
             }
         )
     most = max(row["high"] for row in rows)
-    x: Spec = {"field": "x", "type": "quantitative", "title": f"price, {currency}",
-               "scale": {"domain": [0, 1.08 * max(row["x"] for row in rows)], "nice": False},
-               "axis": {"tickCount": 4}}  # fmt: skip
-    y: Spec = {"field": "value", "type": "quantitative", "title": heading,
-               "scale": {"domain": [0, 1.1 * most], "nice": False},
-               "axis": {"tickCount": 5}}  # fmt: skip
-    series: Spec = {"field": "series", "type": "nominal", "sort": None}
+    dearest = max(row["x"] for row in rows)
+    x = axis("x", f"price, {currency}", (0, 1.08 * dearest), tickCount=4)
+    y = axis("value", heading, (0, 1.1 * most), tickCount=5)
     columns = max(1, min(len(names), 90 // (max(map(len, names)) + 6)))
     legend = {"title": None, "columns": columns}
-    colour = {**series, "scale": {"domain": names, "range": SERIES[: len(names)]}, "legend": legend}
-    shape = {**series, "scale": {"domain": names, "range": SHAPES[: len(names)]}, "legend": legend}
+    colour = by_name("series", names, SERIES, legend)
+    shape = by_name("series", names, SHAPES, legend)
     marks = {"x": x, "y": y, "color": colour, "shape": shape, "description": {"field": "tip"}}
     line = {"x": x, "y": y, "order": {"field": "x", "type": "quantitative"}}
     return {
@@ -85,7 +82,7 @@ def _panel(goal: str, shown: Sequence[Placement], names: list[str], currency: st
         "data": {"values": rows},
         "layer": [
             {
-                "transform": [{"filter": "datum.frontier"}],
+                "transform": [{"filter": "!datum.beaten"}],
                 "mark": {"type": "line", "color": "role:soft", "strokeWidth": 1.5, "aria": False},
                 "encoding": line,
             },
@@ -94,15 +91,6 @@ def _panel(goal: str, shown: Sequence[Placement], names: list[str], currency: st
                 "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"},
                              "color": colour},
             },
-            {
-                "transform": [{"filter": "datum.frontier"}],
-                "mark": {"type": "point", "size": 70, "filled": True, "opacity": 1},
-                "encoding": marks,
-            },
-            {
-                "transform": [{"filter": "!datum.frontier"}],
-                "mark": {"type": "point", "size": 70, "fill": "role:paper", "opacity": 1},
-                "encoding": marks,
-            },
+            *points(marks, "datum.beaten", size=70),
         ],
     }  # fmt: skip

@@ -6,10 +6,10 @@ from typing import Any
 
 from tierscope.model.errors import counted
 from tierscope.model.outlier import SlowPath
-from tierscope.report.fleet import FleetView, signed_percent
+from tierscope.report.fleet import FleetPath, FleetView, signed_percent
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
-from tierscope.report.pictures.shapes import WIDTH
+from tierscope.report.pictures.shapes import WIDTH, axis
 
 _HEIGHT = 96
 _FEW = 60
@@ -34,7 +34,7 @@ def distribution(view: FleetView, number: int) -> Picture:
     if len(path.measured) <= _FEW:
         layers = [_dots(view, number, width, {host for host, _ in slow})]
     else:
-        layers = [_bars(view, number, width, low), _marks(path.scale, slow)]
+        layers = [_bars(view, number, width, low), _marks(path, slow)]
     lines = [*_medians(view, number), *_bounds(view, number)]
     ends = [low, high, *(line["x"] for line in lines)]
     room = 0.03 * (max(ends) - min(ends)) or 0.02 * max(ends)
@@ -71,7 +71,7 @@ def _dots(view: FleetView, number: int, width: float, marked: set[str]) -> Spec:
         place = math.floor(value / factor / (width / 3))
         stacked[place] += 1
         rows.append({"x": value / factor, "y": stacked[place], "marked": host.name in marked,
-                     "tip": f"{host.name}: {value / factor:.4g} {unit}"})  # fmt: skip
+                     "tip": f"{host.name}: {path.text(value)}"})  # fmt: skip
     most = max(stacked.values())
     return {
         "data": {"values": rows},
@@ -130,14 +130,16 @@ def _colour_of(group: int) -> str:
     return SERIES[group if group < 1 else group + 1 if group + 1 < len(SERIES) else -1]
 
 
-def _marks(scale: tuple[str, float], slow: list[tuple[str, SlowPath]]) -> Spec:
+def _marks(path: FleetPath, slow: list[tuple[str, SlowPath]]) -> Spec:
     """Outliers at the bottom of a histogram, where a bar of one host would not be seen."""
-    unit, factor = scale
+    unit, factor = path.scale
     rows = [
-        {"x": one.figure / factor,
-         "tip": f"{host}: {one.figure / factor:.4g} {unit}, {signed_percent(one.deviation)}"}
+        {
+            "x": one.figure / factor,
+            "tip": f"{host}: {path.text(one.figure)}, {signed_percent(one.deviation)}",
+        }
         for host, one in slow
-    ]  # fmt: skip
+    ]
     return {
         "data": {"values": rows},
         "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9, "y": _HEIGHT - 5,
@@ -147,33 +149,33 @@ def _marks(scale: tuple[str, float], slow: list[tuple[str, SlowPath]]) -> Spec:
 
 
 def _x(unit: str) -> Spec:
-    return {"field": "x", "type": "quantitative", "title": unit,
-            "axis": {"tickCount": 5, "grid": False}}  # fmt: skip
+    return axis("x", unit, tickCount=5, grid=False)
 
 
 def _medians(view: FleetView, number: int) -> list[dict[str, Any]]:
-    unit, factor = view.paths[number].scale
-    medians = view.medians[number][:_MOST_GROUPS]
+    path = view.paths[number]
     return [
-        {"x": middle / factor, "colour": "role:ink", "dash": [1, 0], "unit": unit,
-         "tip": f"median of {view.groups[group]}: {middle / factor:.4g} {unit}"}
-        for group, middle in enumerate(medians)
+        _line(path, middle, "ink", [1, 0], f"median of {view.groups[group]}: {path.text(middle)}")
+        for group, middle in enumerate(view.medians[number][:_MOST_GROUPS])
         if middle is not None
-    ]  # fmt: skip
+    ]
+
+
+def _line(path: FleetPath, value: float, role: str, dash: list[int], tip: str) -> dict[str, Any]:
+    unit, factor = path.scale
+    return {"x": value / factor, "colour": f"role:{role}", "dash": dash, "unit": unit, "tip": tip}
 
 
 def _bounds(view: FleetView, number: int) -> list[dict[str, Any]]:
-    path, (unit, factor) = view.paths[number], view.paths[number].scale
+    path = view.paths[number]
     found = []
     if path.golden:
-        tip = f"golden value: {path.golden.comparison} {path.golden.bound / factor:.4g} {unit}"
-        found.append({"x": path.golden.bound / factor, "colour": "role:series-3",
-                      "dash": [6, 3], "unit": unit, "tip": tip})  # fmt: skip
-    limits = {limit for limit in path.limits if limit is not None}
+        tip = f"golden value: {path.golden_text} {path.scale[0]}"
+        found.append(_line(path, path.golden.bound, "series-3", [6, 3], tip))
+    limits = path.known_limits
     if len(limits) == 1 and max(limits) <= _NEAR * max(path.measured):
-        limit = max(limits) / factor
-        found.append({"x": limit, "colour": "role:series-4", "dash": [2, 2], "unit": unit,
-                      "tip": f"limit: {limit:.4g} {unit}"})  # fmt: skip
+        limit = max(limits)
+        found.append(_line(path, limit, "series-4", [2, 2], f"limit: {path.text(limit)}"))
     return found
 
 
@@ -187,25 +189,24 @@ def _rule(line: dict[str, Any]) -> Spec:
 
 
 def _subtitle(view: FleetView, number: int) -> str:
-    path, (unit, factor) = view.paths[number], view.paths[number].scale
-    parts = [line["tip"] for line in _medians(view, number)] if len(view.groups) <= _MOST_GROUPS \
-        else [f"{len(view.groups)} groups"]  # fmt: skip
+    path = view.paths[number]
     if len(view.groups) == 1:
-        parts = [f"median {(view.medians[number][0] or 0) / factor:.4g} {unit}"]
+        parts = [f"median {path.text(view.medians[number][0] or 0)}"]
+    elif len(view.groups) <= _MOST_GROUPS:
+        parts = [line["tip"] for line in _medians(view, number)]
+    else:
+        parts = [f"{len(view.groups)} groups"]
     parts += [line["tip"] for line in _bounds(view, number)]
-    limits = {limit for limit in path.limits if limit is not None}
-    if limits and not any(part.startswith("limit") for part in parts):
-        ends = f"{min(limits) / factor:.4g}"
-        ends += f" to {max(limits) / factor:.4g}" if len(limits) > 1 else ""
-        parts.append(f"limit {ends} {unit}")
+    if path.known_limits and not any(part.startswith("limit") for part in parts):
+        parts.append(f"limit {path.between(path.known_limits)} {path.scale[0]}")
     return "; ".join(parts)
 
 
 def _alt(view: FleetView, number: int, slow: list[tuple[str, SlowPath]]) -> str:
-    path, (unit, factor) = view.paths[number], view.paths[number].scale
+    path = view.paths[number]
     text = (
-        f"{len(path.measured)} hosts, {min(path.measured) / factor:.4g} to "
-        f"{max(path.measured) / factor:.4g} {unit}; hosts alike differ by "
+        f"{len(path.measured)} hosts, {path.number(min(path.measured))} to "
+        f"{path.text(max(path.measured))}; hosts alike differ by "
         f"{100 * view.spreads[number]:.2g}%"
     )
     if slow:

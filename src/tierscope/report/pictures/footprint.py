@@ -121,14 +121,10 @@ def _map_spec(
         row: f"{one.pieces[groups[row][0]].start:x}"
         for row in range(0, len(groups), max(1, -(-len(groups) // _LABELS)))
     }
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "title": f"address ({figures.size_text(one.bytes)} resident, gaps left out)",
-        "scale": {"domain": [0, len(groups)], "nice": False, "reverse": True},
-        "axis": {"values": [*labels], "labelExpr": f"({json.dumps(labels)})[datum.value]",
-                 "grid": False},
-    }  # fmt: skip
+    title = f"address ({figures.size_text(one.bytes)} resident, gaps left out)"
+    text = f"({json.dumps(labels)})[datum.value]"
+    ends = (len(groups), 0)  # the lowest address stands at the top
+    y = shapes.axis("y", title, ends, values=[*labels], labelExpr=text, grid=False)
     x = _time_axis(seconds)
     colour = {
         "field": "share",
@@ -157,10 +153,4 @@ def _map_spec(
 
 
 def _time_axis(seconds: Sequence[float]) -> Spec:
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "title": "time, s",
-        "scale": {"domain": [0, seconds[-1]], "nice": False},
-        "axis": {"tickCount": 8},
-    }
+    return shapes.axis("x", "time, s", (0, seconds[-1]), tickCount=8)

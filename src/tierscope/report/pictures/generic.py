@@ -1,4 +1,4 @@
-"""Bars made of parts: what a bandwidth or a time is the sum of."""
+"""Pictures that suit any kind: curves and heat maps over its properties, bars, matrices, sweeps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +32,12 @@ from tierscope.report.pictures.picture import (
 )
 
 _BAR = 26
+_FEW = 6
+"""Values of a property up to which each has a tick."""
+_CROWDED = 10
+"""Columns of a heat map up to which its cells have room for four digits."""
+_MAX_BARS = 24
+_SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def stacked(rows: list[dict[str, Any]], unit: str) -> Spec:
@@ -40,26 +46,12 @@ def stacked(rows: list[dict[str, Any]], unit: str) -> Spec:
     most: dict[str, float] = {}
     for row in rows:
         most[row["name"]] = most.get(row["name"], 0.0) + row["value"]
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "title": unit,
-        "scale": {"domain": [0, max(most.values()) * 1.36], "nice": False},
-        "axis": {"tickCount": 5},
-    }
+    x = shapes.axis("value", unit, (0, max(most.values()) * 1.36), tickCount=5)
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelColor": "role:ink", "domain": False, "grid": False}}  # fmt: skip
-    colour = {
-        "field": "series",
-        "type": "nominal",
-        "sort": None,
-        "scale": {"domain": parts, "range": SERIES[: len(parts)]},
-        "legend": {
-            "title": None,
-            "columns": 1 if max(map(len, parts)) > 24 else len(parts),
-            "symbolType": "square",
-        },
-    }
+    columns = 1 if max(map(len, parts)) > 24 else len(parts)
+    legend = {"title": None, "columns": columns, "symbolType": "square"}
+    colour = shapes.by_name("series", parts, SERIES, legend)
     order = [{**row, "place": parts.index(row["series"])} for row in rows]
     return {
         "width": shapes.WIDTH - 110,
@@ -144,10 +136,6 @@ def curves_over(
     )
 
 
-_FEW = 6
-"""Values of a property up to which each has a tick."""
-
-
 def axis_of(kind: str, key: str, values: list[float]) -> Spec:
     """Return the axis of a property: bytes double, counts are whole numbers."""
     one = properties_of(kind).get(key)
@@ -157,9 +145,8 @@ def axis_of(kind: str, key: str, values: list[float]) -> Spec:
         return shapes.size_axis(title, values)
     if all(isinstance(value, int) for value in values) and not (one and one.grammar == "sizes"):
         return shapes.count_axis(title, values)
-    axis: Spec = {"field": "x", "type": "quantitative", "title": title, "scale": {"zero": False}}
-    few = sorted(set(values))
-    return {**axis, "axis": {"values": few}} if len(few) <= _FEW else axis
+    few = {"values": sorted(set(values))} if len(set(values)) <= _FEW else {}
+    return {**shapes.axis("x", title, None, **few), "scale": {"zero": False}}
 
 
 def best_of_each(group: list[Measurement], *keys: str) -> list[Measurement]:
@@ -278,12 +265,6 @@ def _natural(text: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(run), "") if run.isdigit() else (-1, run) for run in runs)
 
 
-_CROWDED = 10
-"""Columns of a heat map up to which its cells have room for four digits."""
-_MAX_BARS = 24
-_SWEEPS = ("size", "access_size", "threads", "streams")
-
-
 def bars(given: PictureInput) -> list[Picture]:
     """Bars of what is in no matrix, a picture a metric: of each sweep over sizes its best."""
     drawn = {_sweep(m) for picture in matrices(given) for m in picture.measurements}
@@ -380,6 +361,8 @@ def size_sweeps(given: PictureInput) -> list[Picture]:
         unit, _ = scale_of(group)
         rising = group[0].unit == "B/s"
         halves = _halves(group, names) if rising else {}
+        rows = [{"x": size, "text": f"n½ {figures.size_text(size)}"} for size in halves]
+        marks = shapes.uprights(rows, y=4, baseline="top") if rows else []
         y = {**shapes.from_zero(unit), "scale": {"zero": True} if rising else {"type": "log"}}
         pictures.append(
             curves_over(
@@ -392,7 +375,7 @@ def size_sweeps(given: PictureInput) -> list[Picture]:
                 alt=f"Half the peak is reached at {', '.join(halves.values())}."
                 if halves
                 else f"{len(group)} sizes.",
-                axes=Axes(y=y, marks=_half_marks(halves)),
+                axes=Axes(y=y, marks=marks),
             )
         )
     return pictures
@@ -407,23 +390,3 @@ def _halves(group: list[Measurement], names: list[str]) -> dict[float, str]:
             text = figures.size_text(half.size)
             found[half.size] = f"{text} ({words_of(members[0], names) or 'n½'})"
     return found
-
-
-def _half_marks(halves: dict[float, str]) -> list[Spec]:
-    if not halves:
-        return []
-    rows = [{"x": size, "text": f"n½ {figures.size_text(size)}"} for size in halves]
-    place = {"x": {"field": "x", "type": "quantitative"}}
-    return [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeDash": [3, 4], "color": "role:soft", "aria": False},
-            "encoding": place,
-        },
-        {
-            "data": {"values": rows[:1]},
-            "mark": {"type": "text", "y": 4, "dx": 4, "align": "left", "baseline": "top",
-                     "color": "role:soft", "aria": False},
-            "encoding": {**place, "text": {"field": "text"}},
-        },
-    ]  # fmt: skip

@@ -76,20 +76,10 @@ def _picture(
         lines += [{"x": x, "value": value / factor, "series": series} for x, value in _line(one)]
     most = max(row["x"] for row in lines)
     ticks = [1 / beyond for beyond in PERCENTILES.values() if 1 / beyond <= most]
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "percentile of operations",
-        "scale": {"type": "log", "domain": [1, most], "nice": False},
-        "axis": {"values": ticks, "labelExpr": _LABEL_OF},
-    }
+    title = "percentile of operations"
+    x = shapes.log_axis("x", title, (1, most), values=ticks, labelExpr=_LABEL_OF)
     drawn = [row["value"] for row in lines] + [row["high"] for row in points]
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": unit,
-        "scale": {"type": "log", "domain": [0.8 * min(drawn), 1.2 * max(drawn)], "nice": False},
-    }
+    y = shapes.log_axis("value", unit, (0.8 * min(drawn), 1.2 * max(drawn)))
     path = path_of(members[0])
     return Picture(
         key=slug(f"{given.kind} percentiles {path}"),

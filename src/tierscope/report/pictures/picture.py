@@ -9,8 +9,18 @@ from tierscope.plans.grammar import format_size
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 
+_LONGEST = 60
+"""Characters of a value beyond which it is cut."""
+_MAX_NAMED = 30
+"""Characters from which on concurrent transfers are only counted."""
+OF_PATH = ("together",)
+"""Properties that the path says."""
+_ENDS = {"path": "{}", "initiator": "from {}", "target": "{}"}
+
 Spec = dict[str, Any]
 """A Vega-Lite specification without its data's theme; see ``draw``."""
+scale_of = figures.common_scale
+"""Returns the unit to show measurements of one metric in, and what to divide their values by."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +97,6 @@ def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> d
     }
 
 
-def scale_of(measurements: list[Measurement]) -> tuple[str, float]:
-    """Return the unit to show a group of one metric in, and what to divide its values by."""
-    return figures.scale_of(
-        measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
-    )
-
-
-_LONGEST = 60
-_MAX_NAMED = 30
-"""Characters from which on concurrent transfers are only counted."""
-OF_PATH = ("together",)
-"""Properties that the path says."""
-_ENDS = {"path": "{}", "initiator": "from {}", "target": "{}"}
-
-
 def label_of(key: str, value: Any, kind: str) -> str:
     """Return one property of a kind's pattern in words: "thp pages", "1 GiB"."""
     if key in _ENDS:
@@ -173,18 +168,16 @@ def is_usual(key: str, value: Any, kind: str) -> bool:
 
 def constants(measurements: list[Measurement], *without: str) -> str:
     """Say what all of these have in common, in the order of their patterns."""
-    parts = []
-    for key in measurements[0].pattern:
-        values = {str(m.pattern.get(key)) for m in measurements}
-        value = measurements[0].pattern[key]
-        if key in (*OF_PATH, *without) or len(values) > 1 or value in (None, "", False, [], {}):
-            continue
-        if isinstance(value, list | dict):
-            continue
-        if is_usual(key, value, measurements[0].kind):
-            continue
-        parts.append(label_of(key, value, measurements[0].kind))
-    return ", ".join(parts)
+    first = measurements[0]
+    return ", ".join(
+        label_of(key, value, first.kind)
+        for key, value in first.pattern.items()
+        if key not in (*OF_PATH, *without)
+        and value not in (None, "", False)
+        and not isinstance(value, list | dict)
+        and not is_usual(key, value, first.kind)
+        and len({str(m.pattern.get(key)) for m in measurements}) == 1
+    )
 
 
 def varying(measurements: list[Measurement], *without: str) -> list[str]:

@@ -59,13 +59,7 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
     text_width = max(len(row["text"]) for row in rows) * _LETTER + 22
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelColor": "role:ink", "domain": False, "grid": False}}  # fmt: skip
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "title": unit,
-        "scale": {"domain": [0, most * room / (room - text_width)], "nice": False},
-        "axis": {"values": _ticks(most)},
-    }
+    x = axis("value", unit, (0, most * room / (room - text_width)), values=_ticks(most))
     layers = _bar_layers(x, any(row["limit"] for row in rows))
     if any(row.get("doubtful") for row in rows):
         layers.append(_remark(f"pale: {_DOUBTFUL}", {"expr": "height + 60"}))
@@ -137,15 +131,67 @@ def doubtful_remark(below: int | None = None) -> Spec:
     return _remark(f"hollow: {_DOUBTFUL}", below)
 
 
+def axis(field: str, title: str, ends: tuple[float, float] | None = None, **look: Any) -> Spec:
+    """A linear axis of a field, from the first end to the second where they are given.
+
+    ``look`` is Vega-Lite's ``axis``: its ticks and labels.
+    """
+    scale = {"scale": {"domain": [*ends], "nice": False}} if ends else {}
+    labels = {"axis": look} if look else {}
+    return {"field": field, "type": "quantitative", "title": title, **scale, **labels}
+
+
+def log_axis(field: str, title: str, ends: tuple[float, float], **look: Any) -> Spec:
+    """A logarithmic axis of a field, as ``axis`` otherwise."""
+    scale = {"type": "log", "domain": [*ends], "nice": False}
+    return {**axis(field, title, **look), "scale": scale}
+
+
+def decade_ticks(ends: tuple[float, float], digits: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """Return these digits times powers of ten, as far as they lie between two positive ends."""
+    low, high = ends
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**decade for decade in decades for digit in digits]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def by_name(field: str, names: Sequence[str], values: Sequence[Any], legend: Spec | None) -> Spec:
+    """The colours, shapes or dashes of the names that a field has, in their order."""
+    scale = {"domain": [*names], "range": [*values[: len(names)]]}
+    return {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": legend}
+
+
+def points(encoding: Spec, hollow: str, **look: Any) -> list[Spec]:
+    """Filled points, and hollow ones where a Vega expression holds."""
+    mark = {"type": "point", "opacity": 1, **look}
+    fills: tuple[tuple[str, Spec], ...] = (
+        (f"!{hollow}", {"filled": True}),
+        (hollow, {"fill": "role:paper"}),
+    )
+    return [
+        {"transform": [{"filter": test}], "mark": {**mark, **fill}, "encoding": encoding}
+        for test, fill in fills
+    ]
+
+
+def uprights(rows: list[dict[str, Any]], **text: Any) -> list[Spec]:
+    """Dashed upright lines at ``x``, each with its ``text``; further options place the texts."""
+    data = {"data": {"values": rows}}
+    place = {"x": {"field": "x", "type": "quantitative"}}
+    look = {"color": "role:soft", "aria": False}
+    return [
+        {**data, "mark": {"type": "rule", "strokeDash": [3, 4], **look}, "encoding": place},
+        {
+            **data,
+            "mark": {"type": "text", "dx": 4, "align": "left", **look, **text},
+            "encoding": {**place, "text": {"field": "text"}},
+        },
+    ]
+
+
 def from_zero(title: str) -> Spec:
     """An axis of values that begins at zero."""
-    return {
-        "field": "value",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"zero": True},
-        "axis": {"tickCount": 6},
-    }
+    return {**axis("value", title, tickCount=6), "scale": {"zero": True}}
 
 
 def size_axis(title: str, sizes: list[float]) -> Spec:
@@ -153,28 +199,17 @@ def size_axis(title: str, sizes: list[float]) -> Spec:
     low, high = min(sizes), max(sizes)
     ticks = [float(1 << power) for power in range(51) if low <= (1 << power) <= high]
     step = max(1, -(-len(ticks) // 7))
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "base": 2, "domain": [low, high], "nice": False},
-        "axis": {"values": ticks[::step], "labelExpr": _BYTES, "labelOverlap": "greedy"},
-    }
+    found = log_axis(
+        "x", title, (low, high), values=ticks[::step], labelExpr=_BYTES, labelOverlap="greedy"
+    )
+    return {**found, "scale": {**found["scale"], "base": 2}}
 
 
 def count_axis(title: str, counts: list[float]) -> Spec:
     """An axis of counts, such as threads: whole numbers, from zero on unless there are few."""
-    axis: Spec = {"tickMinStep": 1, "format": "d"}
-    if len(set(counts)) <= 8:
-        axis["values"] = sorted(set(counts))
+    few = {"values": sorted(set(counts))} if len(set(counts)) <= 8 else {}
     low = min(counts) - 0.25 if max(counts) <= _FEW else 0
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"domain": [low, max(counts) * 1.04], "nice": False},
-        "axis": axis,
-    }
+    return axis("x", title, (low, max(counts) * 1.04), tickMinStep=1, format="d", **few)
 
 
 def curves(
@@ -196,13 +231,12 @@ def curves(
     if left_out:
         x = {**x, "title": f"{x['title']} ({left_out} more curves are in the CSV)"}
     legend: Any = {"title": None, "columns": _legend_columns(names)} if len(names) > 1 else None
-    series: Spec = {"field": "series", "type": "nominal", "sort": None}
-    colour = {**series, "scale": {"domain": names, "range": SERIES[: len(names)]}, "legend": legend}
-    dash = {**series, "scale": {"domain": names, "range": DASHES[: len(names)]}, "legend": None}
-    shape = {**series, "scale": {"domain": names, "range": SHAPES[: len(names)]}, "legend": legend}
+    colour = by_name("series", names, SERIES, legend)
+    shape = by_name("series", names, SHAPES, legend)
+    dash = by_name("series", names, DASHES, None)
     order: Spec = {"field": "order" if "order" in rows[0] else "x", "type": "quantitative"}
-    point = {"type": "point", "size": 42, "opacity": 1}
     marks = {"y": y, "color": colour, "shape": shape, "description": {"field": "tip"}}
+    filled, hollow = points(marks, "datum.doubtful", size=42)
     layers: list[Spec] = [
         *(more or []),
         {
@@ -214,15 +248,10 @@ def curves(
             "mark": {"type": "line", "strokeWidth": 2, "aria": False},
             "encoding": {"y": y, "color": colour, "strokeDash": dash, "order": order},
         },
-        {
-            "transform": [{"filter": "!datum.doubtful"}],
-            "mark": {**point, "filled": True},
-            "encoding": marks,
-        },
+        filled,
     ]
     if any(row.get("doubtful") for row in kept):
-        hollow = {"mark": {**point, "fill": "role:paper"}, "encoding": marks}
-        layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
+        layers.append(hollow)
         # A number, since a panel among others does not know its height.
         layers.append(doubtful_remark(HEIGHT + 60))
     if any(row["mark"] for row in kept if "mark" in row):

@@ -8,6 +8,7 @@ from tierscope.model.endpoint import STORAGE, parse_endpoint
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import Picture, Spec, slug
+from tierscope.report.pictures.shapes import by_name, decade_ticks, log_axis, points
 from tierscope.report.tiers import MEDIA, Tier, tiers_of
 from tierscope.report.view import Views
 
@@ -108,19 +109,18 @@ def _ends(values: list[float]) -> tuple[float, float]:
 
 def _spec(rows: list[dict[str, Any]], across: tuple[float, float], up: tuple[float, float]) -> Spec:
     labels = place_labels(rows, across, up)
-    x, y = _axis("idle latency, ns", across), _axis("bandwidth, GB/s", up)
+    x, y = _axis("x", "idle latency, ns", across), _axis("y", "bandwidth, GB/s", up)
     present = [medium for medium in MEDIA if any(row["medium"] == medium for row in rows)]
-    colour = _by_medium(present, {medium: f"role:{COLOURS[medium]}" for medium in present})
+    colour = by_name("medium", present, [f"role:{COLOURS[medium]}" for medium in present], None)
     whisker = {"type": "rule", "strokeWidth": 2, "opacity": 0.6, "aria": False}
     mark = {
-        "x": {"field": "x", **x},
-        "y": {"field": "y", **y},
+        "x": x,
+        "y": y,
         "color": colour,
-        "shape": _by_medium(present, SHAPES),
+        "shape": by_name("medium", present, [SHAPES[medium] for medium in present], None),
         "size": {"field": "area", "type": "quantitative", "scale": None},
         "description": {"field": "tip"},
     }
-    point = {"type": "point", "opacity": 1, "strokeWidth": 2}
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -128,18 +128,15 @@ def _spec(rows: list[dict[str, Any]], across: tuple[float, float], up: tuple[flo
         "layer": [
             {
                 "mark": whisker,
-                "encoding": {"x": {"field": "x_low", **x}, "x2": {"field": "x_high"},
-                             "y": {"field": "y", **y}, "color": colour},
+                "encoding": {"x": {**x, "field": "x_low"}, "x2": {"field": "x_high"},
+                             "y": y, "color": colour},
             },
             {
                 "mark": whisker,
-                "encoding": {"y": {"field": "y_low", **y}, "y2": {"field": "y_high"},
-                             "x": {"field": "x", **x}, "color": colour},
+                "encoding": {"y": {**y, "field": "y_low"}, "y2": {"field": "y_high"},
+                             "x": x, "color": colour},
             },
-            {"mark": {**point, "filled": True}, "encoding": mark,
-             "transform": [{"filter": "!datum.doubtful"}]},
-            {"mark": {**point, "fill": "role:paper"}, "encoding": mark,
-             "transform": [{"filter": "datum.doubtful"}]},
+            *points(mark, "datum.doubtful", strokeWidth=2),
             # Whiskers stop short of labels.
             _label_layer(labels, {"stroke": "role:paper", "strokeWidth": 5}),
             _label_layer(labels, {}),
@@ -165,21 +162,10 @@ def _label_layer(labels: list[dict[str, Any]], look: Spec) -> Spec:
     }
 
 
-def _axis(title: str, ends: tuple[float, float]) -> Spec:
-    low, high = ends
-    digits = (1, 2, 5) if high / low < 200 else (1, 3) if high / low < 1e4 else (1,)
-    ticks = [digit * 10.0**decade for decade in range(-6, 10) for digit in digits]
-    return {
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {"values": [tick for tick in ticks if low <= tick <= high], "format": "~g"},
-    }
-
-
-def _by_medium(present: list[str], values: dict[str, str]) -> Spec:
-    scale = {"domain": present, "range": [values[medium] for medium in present]}
-    return {"field": "medium", "type": "nominal", "scale": scale, "legend": None}
+def _axis(field: str, title: str, ends: tuple[float, float]) -> Spec:
+    span = ends[1] / ends[0]
+    digits = (1, 2, 5) if span < 200 else (1, 3) if span < 1e4 else (1,)
+    return log_axis(field, title, ends, values=decade_ticks(ends, digits), format="~g")
 
 
 def place_labels(

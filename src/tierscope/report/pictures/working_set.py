@@ -30,7 +30,8 @@ _LABEL_HEIGHT = 0.35
 def over_working_set(given: PictureInput) -> list[Picture]:
     """Latency over working set, both logarithmic: all targets of an initiator in one picture, with
     plateaus and the caches as named; all initiators on one scale."""
-    found = {initiator: _sweeps(group) for initiator, group in _by_initiator(given)}
+    by_initiator = groups_by(given.measured, "initiator")
+    found = {str(initiator): _sweeps(group) for (initiator,), group in by_initiator.items()}
     swept = [m for sweeps in found.values() for sweep in sweeps for m in sweep]
     if not swept:
         return []
@@ -64,11 +65,6 @@ def over_working_set(given: PictureInput) -> list[Picture]:
     return pictures
 
 
-def _by_initiator(given: PictureInput) -> list[tuple[str, list[Measurement]]]:
-    return [(str(key), group) for (key,), group in
-            groups_by(given.measured, "initiator").items()]  # fmt: skip
-
-
 def _sweeps(group: list[Measurement]) -> list[list[Measurement]]:
     """Return the curves of an initiator: alike in all but the working set."""
     group = [m for m in group if m.pattern.get("size")]
@@ -82,16 +78,8 @@ def _sweeps(group: list[Measurement]) -> list[list[Measurement]]:
 
 def log_axis(unit: str, values: list[float]) -> Spec:
     """A logarithmic axis of values, with room for text below them."""
-    low, high = min(values) / 2.2, max(values) * 1.3
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
-    return {
-        "field": "value",
-        "type": "quantitative",
-        "title": unit,
-        "scale": {"type": "log", "nice": False, "domain": [low, high]},
-        "axis": {"values": [tick for tick in ticks if low <= tick <= high], "format": "~g"},
-    }
+    ends = min(values) / 2.2, max(values) * 1.3
+    return shapes.log_axis("value", unit, ends, values=shapes.decade_ticks(ends), format="~g")
 
 
 def _levels(
@@ -126,28 +114,17 @@ def _levels(
             said.append(f"{words}: {levels}." if words else f"Plateaus: {levels}.")
     if not said:
         return [], f"{len(sweeps[0])} working sets; no plateau was found."
-    return [_labels(rows, y), *([_end_labels(ends, y)] if ends else [])], " ".join(said)
+    # Below the beginning of each plateau; right of the plot at each curve's end: memory's latency.
+    marks = [_labels(rows, {"x": {"field": "x", "type": "quantitative"}, "y": y}, dy=17, dx=4)]
+    if ends:
+        marks.append(_labels(ends, {"x": None, "y": y}, x="width", dx=7, baseline="middle"))
+    return marks, " ".join(said)
 
 
-def _labels(rows: list[dict[str, Any]], y: Spec) -> Spec:
-    """Text below the beginning of each plateau."""
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "text", "dy": 17, "dx": 4, "align": "left", "aria": False,
-                 "fontWeight": 600},
-        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": y,
-                     "text": {"field": "text"}},
-    }  # fmt: skip
-
-
-def _end_labels(rows: list[dict[str, Any]], y: Spec) -> Spec:
-    """Text at the right end of each curve, outside of the plot: the memory's latency."""
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "text", "x": "width", "dx": 7, "align": "left", "baseline": "middle",
-                 "aria": False, "fontWeight": 600},
-        "encoding": {"x": None, "y": y, "text": {"field": "text"}},
-    }  # fmt: skip
+def _labels(rows: list[dict[str, Any]], place: Spec, **look: Any) -> Spec:
+    mark = {"type": "text", "align": "left", "aria": False, "fontWeight": 600, **look}
+    encoding = {**place, "text": {"field": "text"}}
+    return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
 
 
 def _near(label: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -166,18 +143,4 @@ def cache_marks(run: Run, x: Spec, targets: list[str], at_top: bool = False) -> 
     rows = [{"x": size, "text": text} for size, text in named if low < size < high]
     if not rows:
         return []
-    place = {"x": {"field": "x", "type": "quantitative"}}
-    y = {"y": 0, "dy": 12} if at_top else {"y": "height", "dy": -4}
-    return [
-        {
-            "data": {"values": rows},
-            "mark": {"type": "rule", "strokeDash": [3, 4], "color": "role:soft", "aria": False},
-            "encoding": place,
-        },
-        {
-            "data": {"values": rows},
-            "mark": {"type": "text", **y, "dx": 4, "align": "left",
-                     "color": "role:soft", "aria": False},
-            "encoding": {**place, "text": {"field": "text"}},
-        },
-    ]  # fmt: skip
+    return shapes.uprights(rows, **({"y": 0, "dy": 12} if at_top else {"y": "height", "dy": -4}))
