@@ -7,6 +7,7 @@ Tests name it in TIERSCOPE_ENGINE and steer it through FAKE_ENGINE, a comma-sepa
 
     segv kill abort      die by that signal         garbage  write a line that is no event
     unknown-key          a repetition with a key more    hang     say nothing any more
+    foreign-evidence     evidence that another kind has
     exit3                exit status 3              skip fail  say so
     slow                 a second for each repetition, with progress
     noisy                samples that scatter by 10%, so that no interval is narrow
@@ -33,7 +34,18 @@ FAULTS = {
     if part
 }
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
-SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero", "real-time")
+SAYS = (
+    "skip",
+    "fail",
+    "fatal",
+    "wrong",
+    "unknown-key",
+    "foreign-evidence",
+    "slow",
+    "noisy",
+    "zero",
+    "real-time",
+)
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
 MAX_SAMPLES = 200
 repeated = {}
@@ -176,6 +188,7 @@ def repetition(spec, seconds, fresh):
     if "real-time" in said:
         time.sleep(seconds)
     extra = {"surprise": 1} if "unknown-key" in said else {}
+    foreign = {"handovers": {"lines": 1, "rounds": 1}} if "foreign-evidence" in said else {}
     size = spec["pattern"].get("size", 4096)
     emit(
         event="repetition",
@@ -184,7 +197,12 @@ def repetition(spec, seconds, fresh):
         fresh=fresh,
         interrupted=interrupted,
         series=[samples],
-        evidence={"pages": {"0": size // 4096}, "page_bytes": 4096, "cpus": spec.get("cpus", [0])},
+        evidence={
+            "pages": {"0": size // 4096},
+            "page_bytes": 4096,
+            "cpus": spec.get("cpus", [0]),
+            **foreign,
+        },
         **extra,
     )
 

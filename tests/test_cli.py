@@ -316,15 +316,15 @@ def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: F
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_until(lambda: len(_visited(tmp_path)) >= 2, "two are repeated")
+    wait_until(lambda: len(_repeated(tmp_path)) >= 2, "two have a repetition")
     process.kill()
     process.wait()
     measured = {measurement.id for measurement in read_run(run_file(tmp_path)).measurements}
-    assert measured == _visited(tmp_path)
+    assert measured == _repeated(tmp_path)
     assert len(measured) >= 2
 
 
-def _visited(directory: Path) -> set[str]:
+def _repeated(directory: Path) -> set[str]:
     """Return the ids of measurements with a whole repetition in the run file."""
     lines = [line for path in directory.glob("*.jsonl") for line in path.open()]
     records = [json.loads(line) for line in lines if line.endswith("\n")]

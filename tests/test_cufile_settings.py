@@ -86,7 +86,7 @@ def plan_of(topology: Topology, setting: str, **options: str) -> Plan:
     return expand([Request(kind="io", options=given)], topology, thp=True)
 
 
-def repetition_all(plan: Plan, times: int = 1) -> list[Repetition]:
+def repeat_all(plan: Plan, times: int = 1) -> list[Repetition]:
     repetitions = []
     with living_engine() as engine:
         engine.plan(plan.measurements)
@@ -191,7 +191,7 @@ def test_the_real_engine_takes_it_with_cufile_only(with_gpu: Topology) -> None:
 def test_each_setting_has_one_process_with_a_file_of_its_own(
     with_gpu: Topology, found: Path, engines: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    assert len(repetition_all(plan_of(with_gpu, "io_batchsize=32,64"), times=2)) == 6
+    assert len(repeat_all(plan_of(with_gpu, "io_batchsize=32,64"), times=2)) == 6
     started = engines()
     assert [json.loads(one["text"]) for one in started[1:]] == [
         {"properties": {"io_batchsize": size, "use_poll_mode": True}} for size in (32, 64)
@@ -209,8 +209,8 @@ def test_variables_that_count_before_the_key_are_left_out(
 ) -> None:
     monkeypatch.setenv("CUFILE_USE_PCIP2PDMA", "true")
     monkeypatch.setenv("CUFILE_ALLOW_COMPAT_MODE", "true")
-    repetition_all(plan_of(with_gpu, "properties.use_pci_p2pdma=false"))
-    repetition_all(plan_of(with_gpu, "allow_compat_mode=false"))
+    repeat_all(plan_of(with_gpu, "properties.use_pci_p2pdma=false"))
+    repeat_all(plan_of(with_gpu, "allow_compat_mode=false"))
     as_it_is, p2p, _, compat = (one["environment"] for one in engines())
     assert as_it_is["CUFILE_USE_PCIP2PDMA"] == "true"
     assert "CUFILE_USE_PCIP2PDMA" not in p2p
@@ -225,7 +225,7 @@ def test_an_engine_that_dies_is_started_again_with_its_setting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "segv@2")
-    assert len(repetition_all(plan_of(with_gpu, "io_batchsize=32"), times=2)) == 3
+    assert len(repeat_all(plan_of(with_gpu, "io_batchsize=32"), times=2)) == 3
     wanted = {"properties": {"io_batchsize": 32}}
     assert [json.loads(one["text"] or "{}") for one in engines()] == [{}, wanted, wanted]
 

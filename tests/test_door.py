@@ -792,7 +792,7 @@ def test_the_engine_s_events_keep_the_schema(operation: str) -> None:
 
 
 def repetition_once(plan: Plan, seconds: float) -> Iterator[Event]:
-    """Repetition each measurement of a plan once."""
+    """Make one repetition of each measurement of a plan."""
     with living_engine() as engine:
         engine.plan(plan.measurements)
         for spec in plan.measurements:

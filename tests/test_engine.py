@@ -28,8 +28,8 @@ def plan(machine: Topology) -> Plan:
     return expand([request], machine, thp=True)
 
 
-def repetition_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[Event]:
-    """Repetition each measurement of a plan once and return all events."""
+def repeat_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[Event]:
+    """Make one repetition of each measurement of a plan; return all events."""
     events: list[Event] = []
     with living_engine() as engine:
         engine.plan(plan.measurements)
@@ -51,7 +51,7 @@ def failure(events: list[Event]) -> Failed:
 
 
 def test_every_repetition_starts_and_ends_in_order(plan: Plan, fake_engine: Fake) -> None:
-    events = repetition_each(plan)
+    events = repeat_each(plan)
     ids = [spec.id for spec in plan.measurements]
     assert [event.id for event in events if isinstance(event, Started)] == ids
     assert [event.id for event in events if isinstance(event, Repetition)] == ids
@@ -86,13 +86,14 @@ def test_measurements_can_be_added_later(plan: Plan, fake_engine: Fake) -> None:
         ("exit3", Cause.CRASH, "exit status 3: fake: three"),
         ("garbage", Cause.PROTOCOL, "not an event"),
         ("unknown-key", Cause.PROTOCOL, "surprise"),
+        ("foreign-evidence", Cause.PROTOCOL, "evidence.handovers"),
     ],
 )
 def test_a_fault_costs_the_one_repetition(
     plan: Plan, fake_engine: Fake, fault: str, cause: Cause, why: str
 ) -> None:
     fake_engine(f"{fault}@3")
-    events = repetition_each(plan)
+    events = repeat_each(plan)
     assert outcomes(events) == "vvfvv"
     assert failure(events).cause is cause
     assert why in failure(events).reason
@@ -100,12 +101,12 @@ def test_a_fault_costs_the_one_repetition(
 
 def test_a_fault_in_every_repetition_fails_every_one(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("segv")
-    assert outcomes(repetition_each(plan)) == "fffff"
+    assert outcomes(repeat_each(plan)) == "fffff"
 
 
 def test_skipped_and_failed_pass_through(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("skip@2,fail@4")
-    events = repetition_each(plan)
+    events = repeat_each(plan)
     assert outcomes(events) == "vsvfv"
     assert failure(events).cause is Cause.GPU_ERROR
 
@@ -114,7 +115,7 @@ def test_an_engine_that_leaves_after_a_failure_is_started_again(
     plan: Plan, fake_engine: Fake
 ) -> None:
     fake_engine("fatal@2")
-    assert outcomes(repetition_each(plan)) == "vfvvv"
+    assert outcomes(repeat_each(plan)) == "vfvvv"
 
 
 def test_a_hanging_engine_is_killed(
@@ -122,7 +123,7 @@ def test_a_hanging_engine_is_killed(
 ) -> None:
     monkeypatch.setattr(repetitions_module, "longest_repetition_s", lambda _spec, _seconds: 3.0)
     fake_engine("hang@2")
-    events = repetition_each(plan)
+    events = repeat_each(plan)
     assert outcomes(events) == "vfvvv"
     assert failure(events).cause is Cause.TIMEOUT
 
@@ -130,19 +131,19 @@ def test_a_hanging_engine_is_killed(
 def test_an_engine_that_dies_at_birth_twice_ends_the_run(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("stillborn")
     with pytest.raises(UserError, match=r"died twice.*SIGSEGV: fake: no") as caught:
-        repetition_each(plan)
+        repeat_each(plan)
     assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
 
 
 def test_a_refused_plan_is_the_users_error(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("refuse")
     with pytest.raises(UserError, match="refuses the plan: fake: plan refused") as caught:
-        repetition_each(plan)
+        repeat_each(plan)
     assert caught.value.exit_code is ExitCode.REQUEST_WRONG
 
 
 def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> list[Event]:
-    """Repetition a plan, sending this process signals at the first event that ``when`` picks."""
+    """Repeat a plan, sending this process signals at the first event that ``when`` picks."""
     waiting = list(numbers)
 
     def seen(event: Event) -> None:
@@ -150,7 +151,7 @@ def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> li
             while waiting:
                 os.kill(os.getpid(), waiting.pop(0))
 
-    return repetition_each(plan, seen)
+    return repeat_each(plan, seen)
 
 
 def is_second_start(plan: Plan) -> Callable[[Event], bool]:
@@ -181,7 +182,7 @@ def test_an_interrupted_engine_that_hangs_is_killed(
 
 def test_signals_are_ours_again_afterwards(plan: Plan, fake_engine: Fake) -> None:
     before = signal.getsignal(signal.SIGINT)
-    repetition_each(plan)
+    repeat_each(plan)
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -101,7 +101,7 @@ def plan(machine: Topology, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return made
 
 
-def repetition_each(plan: Plan) -> list[Event]:
+def repeat_each(plan: Plan) -> list[Event]:
     with living_engine() as engine:
         engine.plan(plan.measurements)
         return [event for spec in plan.measurements for event in engine.repetition(spec.id, 0.1)]
@@ -113,7 +113,7 @@ def ends(events: list[Event]) -> list[Event]:
 
 @pytest.mark.usefixtures("fake_engine")
 def test_a_repetitions_evidence_has_each_target_once(plan: Plan) -> None:
-    first, second = ends(repetition_each(plan))
+    first, second = ends(repeat_each(plan))
     for repetition in (first, second):
         assert isinstance(repetition, Repetition)
         assert repetition.evidence.storage is not None
@@ -127,7 +127,7 @@ def test_a_target_that_does_not_answer_fails_its_measurements_at_once(
 ) -> None:
     monkeypatch.setattr(targets, "DEADLINE_S", 0.5)
     monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/dead"])
-    events = repetition_each(plan)
+    events = repeat_each(plan)
     assert [type(event) for event in events] == [Failed, Failed]
     for event in ends(events):
         assert isinstance(event, Failed)
@@ -140,7 +140,7 @@ def test_of_a_target_that_is_refused_the_engine_speaks_itself(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/refused"])
-    for repetition in ends(repetition_each(plan)):
+    for repetition in ends(repeat_each(plan)):
         assert isinstance(repetition, Repetition)
         assert repetition.evidence.storage is None
 
@@ -157,7 +157,7 @@ def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
     monkeypatch.setenv("FAKE_ENGINE_DEAD", f"{directory}/x")
     fake_engine("dead@1")
     with dead_mount(directory):
-        first, second = ends(repetition_each(plan))
+        first, second = ends(repeat_each(plan))
     assert isinstance(first, Failed)
     assert first.cause is Cause.TIMEOUT
     assert re.fullmatch(

@@ -18,7 +18,7 @@ inline constexpr double kWrittenScalar = 3.0;
 // what one filling of them all would.
 inline constexpr std::size_t kFillPeriod = 1024 * sizeof(double);
 
-// The blocks of a thread's share that are overwritten before a visit and compared after it.
+// The blocks of a thread's share that are overwritten before a repetition and compared after it.
 class ProofSample {
  public:
   static constexpr std::size_t kBlock = 4096;  // Bytes; the last one may be shorter.

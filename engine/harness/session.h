@@ -25,8 +25,9 @@ class Session {
 
   double budget_s(const std::string& id) const { return entries_.at(id).measurement.budget_s; }
 
-  // Repetitions a measurement and writes what came of it: the events `started`, `progress`, and
-  // `repetition`, `skipped` or `failed`. Throws PlanError where there is no such measurement.
+  // Makes a repetition of a measurement and writes what came of it: the events `started`,
+  // `progress`, and `repetition`, `skipped` or `failed`. Throws PlanError where there is no such
+  // measurement.
   void repetition(const std::string& id, double seconds, bool fresh);
 
   // Forgets what a measurement keeps between repetitions.

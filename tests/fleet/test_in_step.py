@@ -49,7 +49,7 @@ def test_hosts_with_other_plans_share_the_turns_of_what_both_have(machine: Topol
     assert len(shared) == REPETITIONS
 
 
-def test_what_ended_is_not_visited_again(machine: Topology) -> None:
+def test_what_ended_is_not_repeated_again(machine: Topology) -> None:
     first, second = specs(machine, "read", "copy")
     state = RunState([first, second])
     repeated: list[str] = []

@@ -21,7 +21,7 @@ def run_files() -> tuple[bytes, ...]:
     """Run files of many kinds: finished, cut after repetitions, of others' making."""
     topology, with_gpus = gpu_machine.machine(gpus=0), gpu_machine.machine()
     cpus = gpu_machine.plan_of("bandwidth", topology, op="read,copy", size="64m", threads="1,2")
-    found = [_visited(cpus, topology)]
+    found = [_repeated(cpus, topology)]
     for kind in ("latency", "loaded-latency", "traffic", "atomics", "mapping"):
         plan = gpu_machine.plan_of(kind, topology)
         found.append(_written(gpu_machine.run_of(_first(plan), topology)))
@@ -41,7 +41,7 @@ def _written(run: Any) -> bytes:
     return b"".join(record.model_dump_json().encode() + b"\n" for record in records)
 
 
-def _visited(plan: Any, topology: Topology) -> bytes:
+def _repeated(plan: Any, topology: Topology) -> bytes:
     """A run whose second half was cut after its repetitions."""
     run = gpu_machine.run_of(_first(plan), topology)
     records: list[Any] = [run.header]

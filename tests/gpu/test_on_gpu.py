@@ -39,7 +39,7 @@ def topology():
     return found
 
 
-def repetition_all(specs, repetitions=1, fresh=False):
+def repeat_all(specs, repetitions=1, fresh=False):
     """Outcome of each repetition of each spec, in turns, by id; the first repetition is never
     fresh."""
     outcomes = {spec.id: [] for spec in specs}
@@ -55,7 +55,7 @@ def repetition_all(specs, repetitions=1, fresh=False):
 
 def run(specs):
     """Outcome of one repetition of each spec, by id."""
-    return {name: outcome for name, (outcome,) in repetition_all(specs).items()}
+    return {name: outcome for name, (outcome,) in repeat_all(specs).items()}
 
 
 def repeated(spec):
@@ -213,7 +213,7 @@ def test_later_repetitions_do_not_tune_again_and_are_verified_by_themselves(topo
         for number, spec in enumerate(specs)
     ]
     for fresh in (False, True):
-        for repetitions in repetition_all(specs, repetitions=3, fresh=fresh).values():
+        for repetitions in repeat_all(specs, repetitions=3, fresh=fresh).values():
             assert all(isinstance(repetition, Repetition) for repetition in repetitions), (
                 repetitions
             )

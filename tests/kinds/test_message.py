@@ -142,7 +142,7 @@ def repeated(measurer: Measurer, spec: MessageSpec) -> Event:
     return last
 
 
-def test_measurements_of_a_round_are_visited_at_once(
+def test_measurements_of_a_round_are_repeated_at_once(
     machine: Topology, four_ranks: FakeRanks
 ) -> None:
     four_ranks.answer = rows

@@ -92,7 +92,7 @@ def test_the_file_says_when_each_repetition_was(
     assert 0.5 <= first["at_s"] <= 30
 
 
-def test_what_is_not_precise_is_visited_until_its_budget_is_spent(
+def test_what_is_not_precise_is_repeated_until_its_budget_is_spent(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("noisy")
@@ -141,7 +141,7 @@ def test_a_crash_in_the_first_repetition_fails_the_measurement(
     assert outcome.exit_code is ExitCode.SOMETHING_FAILED
 
 
-def test_wrong_data_fails_a_measurement_whatever_was_visited_before(
+def test_wrong_data_fails_a_measurement_whatever_was_measured_before(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("noisy,wrong@2")

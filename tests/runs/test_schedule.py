@@ -130,7 +130,7 @@ def test_making_files_leaves_the_rows_their_time(making_s: float) -> None:
     assert state.own_s("x") == pytest.approx(4.0, abs=0.1)
 
 
-def test_a_precise_figure_rests_and_is_visited_at_the_end() -> None:
+def test_a_precise_figure_rests_and_is_repeated_at_the_end() -> None:
     made = Made(RunState(map(spec, NAMES)), noisy=lambda name: name != "m3")
     at = [number for number, step in enumerate(made.steps) if step.name == "m3"]
     assert made.count("m3") < made.count("m4")

@@ -32,7 +32,7 @@ _SAMPLES = 50
 
 
 class LivingEngine:
-    """Repetitions measurements by one process at a time."""
+    """Makes repetitions by one engine process at a time."""
 
     def __init__(
         self,
@@ -233,8 +233,7 @@ def _check_own_keys(spec: Spec, repetition: Repetition) -> None:
 
 
 class Engines:
-    """Repetitions measurements by an engine for each setting of cuFile; what ``living_engine``
-    gives."""
+    """Makes repetitions by an engine for each setting of cuFile; what ``living_engine`` gives."""
 
     def __init__(self, named: Path | None, switch: PrefetcherSwitch, log: Path | None) -> None:
         self._named = named

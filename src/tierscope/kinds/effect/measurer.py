@@ -367,7 +367,7 @@ def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[s
 
 
 class Measurer:
-    """Repetitions the measurements of programs."""
+    """Measures programs."""
 
     def __init__(self) -> None:
         self.interrupted = False

@@ -45,7 +45,7 @@ Said = Mapping[int, Message]
 
 
 class Measurer:
-    """Repetitions the measurements of messages; see ``runs.measurers.Measurer``."""
+    """Measures messages; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False
