@@ -21,7 +21,7 @@ from tierscope.model.event import Evidence
 from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run
-from tierscope.report.check import junit_xml, show_findings
+from tierscope.report.check import findings_xml, show_findings
 from tierscope.report.style import make_console
 
 WORDS = vocabulary()
@@ -386,6 +386,6 @@ def test_in_a_run_that_ended_early_a_rule_may_match_nothing_yet() -> None:
 def test_junit_holds_any_text() -> None:
     run = synthetic.run([], host="a<b\x00\x1b")
     findings = check(run, [parse_rule("node -> node: >= 1 GB/s", name="]]>\x01&")])
-    case = ElementTree.fromstring(junit_xml(run, findings).partition("\n")[2])[0][0]
+    case = ElementTree.fromstring(findings_xml(run, findings).partition("\n")[2])[0][0]
     assert case.get("classname") == "]]>\ufffd&"
     assert "matches no measurement" in (case[0].text or "")

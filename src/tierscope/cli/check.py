@@ -44,7 +44,7 @@ def check(run: str, expect: Path, junit: Path | None, output: Output) -> int:
     """
     from tierscope.analysis.expect import check, read_rules, refuse_unmatched
     from tierscope.kinds.vocabulary import vocabulary
-    from tierscope.report.check import junit_xml, show_findings
+    from tierscope.report.check import findings_xml, show_findings
     from tierscope.runs.read import read_run
 
     path = find_run(run)
@@ -56,7 +56,7 @@ def check(run: str, expect: Path, junit: Path | None, output: Output) -> int:
     findings = check(found, rules)
     refuse_unmatched(found, findings)
     if junit is not None:
-        write_output(junit, junit_xml(found, findings), "--junit")
+        write_output(junit, findings_xml(found, findings), "--junit")
         output.say_written("JUnit XML", junit)
     in_json = {"findings": [finding.model_dump(mode="json") for finding in findings]}
     output.emit(in_json, lambda console: show_findings(console, findings))

@@ -122,7 +122,7 @@ def check(
     """
     from tierscope.fleet.check import check_fleet
     from tierscope.fleet.outliers import outliers_of
-    from tierscope.fleet.show import drain_lines, inconclusive_line, junit_xml, show_check
+    from tierscope.fleet.show import check_xml, drain_lines, inconclusive_line, show_check
 
     output = output.beside({"--junit": junit})
     output.check([path for path in (expect,) if path])
@@ -136,7 +136,7 @@ def check(
             place, verdict, rules, lambda done, of: say(f"golden values: {done} of {of} hosts")
         )
     if junit is not None:
-        write_output(junit, junit_xml(found, place), "--junit")
+        write_output(junit, check_xml(found, place), "--junit")
         if drain:
             click.echo(f"JUnit XML: {junit}", err=True)
         else:

@@ -1,7 +1,6 @@
 """Results of gathering and checking a fleet: tables, JUnit XML, commands that drain hosts."""
 
 import shlex
-import xml.etree.ElementTree as ElementTree
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +14,7 @@ from tierscope.model.run import Figure
 from tierscope.report import figures
 from tierscope.report.compare import percent_text
 from tierscope.report.fleet import show_shared
-from tierscope.report.naming import legal_text
+from tierscope.report.junit import Case, junit_xml
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
@@ -183,12 +182,12 @@ def _plain(text: str) -> str:
     return "".join(sign if sign.isprintable() and sign not in "\"'\\`$" else "?" for sign in text)
 
 
-def junit_xml(found: FleetCheck, name: str) -> str:
+def check_xml(found: FleetCheck, name: str) -> str:
     """Return JUnit XML: a test case for each thing that is wrong with a host, and for the rest one
     of all hosts that were compared, one of all that were measured, one a golden value."""
-    cases = [("measured", f"{one.host}", f"{one.state}: {one.reason}") for one in found.unmeasured]
-    cases += [("like its group", one.host, _outlier_text(one)) for one in found.verdict.outliers]
-    cases += [
+    wrong = [("measured", one.host, f"{one.state}: {one.reason}") for one in found.unmeasured]
+    wrong += [("like its group", one.host, _outlier_text(one)) for one in found.verdict.outliers]
+    wrong += [
         (f"golden value {one.finding.name}", one.host, f"{one.finding.path} {one.finding.said}")
         for one in found.unmet
     ]
@@ -199,17 +198,5 @@ def junit_xml(found: FleetCheck, name: str) -> str:
     if found.rules:
         good = found.hosts - len({one.host for one in found.unmet})
         passed.append(("golden values", f"{counted(found.rules, 'rule')} met by {good} hosts"))
-    counts = {"tests": str(len(cases) + len(passed)), "failures": str(len(cases)), "errors": "0"}
-    root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(
-        root, "testsuite", {**counts, "name": legal_text(f"tierscope fleet {name}")}
-    )
-    for kind, host, said in cases:
-        names = {"classname": legal_text(kind), "name": legal_text(host), "time": "0"}
-        case = ElementTree.SubElement(suite, "testcase", names)
-        ElementTree.SubElement(case, "failure", {"message": legal_text(said)})
-    for kind, said in passed:
-        names = {"classname": kind, "name": said, "time": "0"}
-        ElementTree.SubElement(suite, "testcase", names)
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+    cases = [Case(kind, host, said, said) for kind, host, said in wrong]
+    return junit_xml(f"fleet {name}", [*cases, *(Case(*one) for one in passed)])

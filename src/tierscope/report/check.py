@@ -1,6 +1,5 @@
 """Findings of a comparison with golden values: a table, and JUnit XML."""
 
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from datetime import datetime
 
@@ -9,7 +8,7 @@ from rich.text import Text
 
 from tierscope.analysis.expect import Finding
 from tierscope.model.run import Run
-from tierscope.report.naming import legal_text
+from tierscope.report.junit import Case, junit_xml
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import SafeTable
 
@@ -70,37 +69,16 @@ def _telling(findings: list[Finding]) -> dict[str, str]:
     return found
 
 
-def junit_xml(run: Run, findings: list[Finding]) -> str:
-    """Return JUnit XML, as CI systems read it: a test case for each finding."""
-    failed = sum(not finding.passed for finding in findings)
-    counts = {"tests": str(len(findings)), "failures": str(failed), "errors": "0"}
-    root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(
-        root,
-        "testsuite",
-        {
-            **counts,
-            "name": legal_text(f"tierscope {run.header.name}"),
-            "hostname": legal_text(run.header.host),
-            "timestamp": datetime.fromisoformat(run.header.started).isoformat(timespec="seconds"),
-            "skipped": "0",
-            "time": "0",
-        },
-    )
-    for finding in findings:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {
-                "classname": legal_text(finding.name),
-                "name": legal_text(f"{finding.path} {finding.id}".strip() or finding.rule),
-                "time": "0",
-            },
+def findings_xml(run: Run, findings: list[Finding]) -> str:
+    """Return JUnit XML: a test case for each finding."""
+    started = datetime.fromisoformat(run.header.started).isoformat(timespec="seconds")
+    cases = [
+        Case(
+            finding.name,
+            f"{finding.path} {finding.id}".strip() or finding.rule,
+            finding.said,
+            None if finding.passed else f"{finding.where}: {finding.rule}\n{finding.said}",
         )
-        if not finding.passed:
-            failure = ElementTree.SubElement(case, "failure", {"message": legal_text(finding.said)})
-            failure.text = legal_text(f"{finding.where}: {finding.rule}\n{finding.said}")
-        else:
-            ElementTree.SubElement(case, "system-out").text = legal_text(finding.said)
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+        for finding in findings
+    ]
+    return junit_xml(run.header.name, cases, hostname=run.header.host, timestamp=started)
