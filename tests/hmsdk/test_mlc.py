@@ -88,8 +88,8 @@ def refusal(text: str) -> str:
     ("body", "why"),
     [
         ("Numa node\t0\t1\n0\t5.0\n", "mlc.txt:7: node 0 has 1 bandwidths, not 2"),
-        ("Numa node\t0\n0\tnan\n", "mlc.txt:7: 'nan' is no bandwidth"),
-        ("Numa node\t0\n0\t1e300\n", "mlc.txt:7: '1e300' is no bandwidth"),
+        ("Numa node\t0\n0\tnan\n", "mlc.txt:7: 'nan' is not a bandwidth in MB/s"),
+        ("Numa node\t0\n0\t1e300\n", "mlc.txt:7: '1e300' is not a bandwidth in MB/s"),
         ("Numa node\t0\t0\n", "mlc.txt:6: 'Numa node' is not followed by"),
         ("Numa node\t0\n0\t5.0\n0\t5.0\n", "mlc.txt:8: a second row of node 0"),
         ("Numa node\t0\nhello\t5.0\n", "mlc.txt:7: 'hello' is not the number of a node"),

@@ -234,7 +234,6 @@ def presets(output: Output) -> None:
     Examples:
       tierscope tier presets
     """
-    from rich.text import Text
 
     from tierscope.place.damon.presets import PRESETS
     from tierscope.report.style import new_table
@@ -245,11 +244,10 @@ def presets(output: Output) -> None:
     rows.append(_BALANCING)
 
     def tables(console: "Console") -> None:
-        table = new_table()
-        for heading in ("preset", "what it does", "needs"):
-            table.add_column(heading, no_wrap=heading != "what it does")
+        headings = ("preset", "what it does", "needs")
+        table = new_table(*headings, words=headings)
         for row in rows:
-            table.add_row(*map(Text, (row["name"], row["summary"], row["needs"])))
+            table.add_row(row["name"], row["summary"], row["needs"])
         console.print(table)
 
     output.emit(rows, tables, indent=2)

@@ -3,7 +3,6 @@
 import shlex
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.outliers import MIN_HOSTS, Outlier, SlowPath
 from tierscope.fleet.check import Drain, FleetCheck
@@ -37,14 +36,13 @@ def show_check(console: Console, found: FleetCheck) -> None:
     """Print the defects of a fleet's hosts."""
     if found.unmeasured:
         title(console, "Not measured in full")
-        table = new_table()
-        for heading in ("hosts", "state", "reason"):
-            table.add_column(heading, overflow="fold")
+        headings = ("hosts", "state", "reason")
+        table = new_table(*headings, words=headings)
         reasons: dict[tuple[str, str], list[str]] = {}
         for host in found.unmeasured:
             reasons.setdefault((host.state, host.reason), []).append(host.host)
         for (state, reason), hosts in reasons.items():
-            table.add_row(Text(compress(hosts)), state, Text(reason))
+            table.add_row(compress(hosts), state, reason)
         console.print(table)
     if found.verdict.outliers:
         _show_outliers(console, found.verdict.outliers)
@@ -56,22 +54,17 @@ def show_check(console: Console, found: FleetCheck) -> None:
 
 def _show_outliers(console: Console, outliers: list[Outlier]) -> None:
     title(console, "Slower than their group")
-    table = new_table()
-    table.add_column("host", overflow="fold")
-    table.add_column("path", overflow="fold")
-    table.add_column("figure", no_wrap=True, justify="right")
-    table.add_column("against group", no_wrap=True)
-    table.add_column("q", no_wrap=True)
-    table.add_column("likely cause", overflow="fold")
+    words = ("host", "path", "likely cause")
+    table = new_table("host", "path", "figure", "against group", "q", "likely cause", words=words)
     for one in outliers[:_MOST]:
         worst = one.worst
         table.add_row(
-            Text(one.host),
-            Text(_path_text(one)),
+            one.host,
+            _path_text(one),
             figure_text(worst),
             deviation_text(worst),
             f"{one.q:.1g}",
-            Text("; ".join(one.causes) or UNKNOWN),
+            "; ".join(one.causes) or UNKNOWN,
         )
     console.print(table)
     if len(outliers) > _MOST:
@@ -120,16 +113,15 @@ def _path_text(one: Outlier) -> str:
 
 def _show_unmet(console: Console, found: FleetCheck) -> None:
     title(console, "Golden values that are not met")
-    table = new_table()
-    for heading in ("rule", "hosts", "path", "first of them"):
-        table.add_column(heading, overflow="fold")
+    headings = ("rule", "hosts", "path", "first of them")
+    table = new_table(*headings, words=headings)
     rules: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for one in found.unmet:
         key = one.finding.name, one.finding.path
         rules.setdefault(key, []).append((one.host, one.finding.said))
     for (name, path), members in list(rules.items())[:_MOST]:
         hosts = compress(host for host, _ in members)
-        table.add_row(Text(name), Text(hosts), Text(path), Text(members[0][1]))
+        table.add_row(name, hosts, path, members[0][1])
     console.print(table)
 
 

@@ -240,13 +240,7 @@ def show_tour(console: Console, run: Run, steps: Sequence[Step]) -> None:
 
 
 def _show_table(console: Console, own: list[_Taken], run: Run) -> None:
-    table = new_table()
-    table.add_column("what", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("GB/s", justify="right", no_wrap=True)
-    table.add_column("of limit", justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold")
+    table = new_table("what", "", "size", "GB/s", "of limit", "why", words=("what", "", "why"))
     last = ("", "")
     for one in own:
         entry, label = one.entry, one.step.label
@@ -258,7 +252,7 @@ def _show_table(console: Console, own: list[_Taken], run: Run) -> None:
             figures.size_text(entry.pattern["size"]),
             figures.with_interval(entry, 1e9) if measured else entry.status,
             figures.of_limit(entry) if measured else "",
-            Text("" if (label, why) == last else why),
+            "" if (label, why) == last else why,
         )
         last = (label, why)
     console.print(table)

@@ -208,15 +208,13 @@ def _show(
     title(console, name)
     initiators = list(dict.fromkeys(initiator for initiator, _ in cells))
     targets = list(dict.fromkeys(target for _, target in cells))
-    table = new_table()
-    table.add_column("from \\ to", no_wrap=True)
-    for target in targets:
-        table.add_column(target, justify="right", no_wrap=True)
+    corner = "from \\ to"
+    table = new_table(corner, *targets, words=[corner])
     for initiator in initiators:
         row = [cells.get((initiator, target)) for target in targets]
         table.add_row(
             initiator,
-            *(Text("·", style="dim") if cell is None else Text(text(cell)) for cell in row),
+            *(Text("·", style="dim") if cell is None else text(cell) for cell in row),
         )
     console.print(table)
 

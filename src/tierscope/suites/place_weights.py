@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.spread import best_spread, whole_weights
 from tierscope.kinds.traffic.show import (
@@ -301,15 +300,13 @@ def _show_losses(console: Console, choice: Choice) -> None:
         weights, _ = study.best_at(choice.threads)
         columns[weights] = f"{columns[weights]}, {study.initiator}" if weights in columns else (
             study.initiator)  # fmt: skip
-    table = new_table()
-    table.add_column("initiator", no_wrap=True)
-    table.add_column("own best", no_wrap=True)
-    for weights, owner in columns.items():
-        table.add_column(f"{ratio_of(weights)}\nof {owner}", justify="right")
+    names = ("initiator", "own best")
+    losses = (f"{ratio_of(weights)}\nof {owner}" for weights, owner in columns.items())
+    table = new_table(*names, *losses, words=names)
     for study in choice.studies:
-        table.add_row(study.initiator, _best_text(study, choice.threads),
-                      *(Text(_loss_text(choice.losses[study.initiator][weights]))
-                        for weights in columns))  # fmt: skip
+        own = choice.losses[study.initiator]
+        best = _best_text(study, choice.threads)
+        table.add_row(study.initiator, best, *(_loss_text(own[weights]) for weights in columns))
     console.print(table)
     note(
         console,

@@ -8,7 +8,6 @@ from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.change import PairedRatio, paired_ratio
 from tierscope.kinds.plan import Plan
@@ -166,15 +165,15 @@ def costs_csv(found: Sequence[Cost]) -> str:
 def show_costs(console: Console, found: Sequence[Cost]) -> None:
     """Print both sides' bandwidths and the change from plain memory to the pool."""
     title(console, "PMDK over plain memory of the same node")
-    table = new_table()
-    for heading in ("node", "operation", "threads", "pool", "plain GB/s", "pool GB/s", "change"):
-        number = "GB/s" in heading or heading in ("threads", "change")
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    table = new_table(
+        "node", "operation", "threads", "pool", "plain GB/s", "pool GB/s", "change",
+        words=("node", "operation", "pool"),
+    )  # fmt: skip
     for one in found:
         rates = [significant(rate / 1e9, 3) for rate in one.bandwidths] if one.ratio else ["–", "–"]
         change = _change(one) if one.ratio else one.paired.reason or "not measured"
         names = (one.paired.base.target, one.pattern["operation"], str(one.pattern["threads"]))
-        table.add_row(*map(Text, (*names, one.backing, *rates, change)))
+        table.add_row(*names, one.backing, *rates, change)
     console.print(table)
     measured = [one for one in found if one.ratio]
     for backing, how in BACKINGS.items():

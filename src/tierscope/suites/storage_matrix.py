@@ -304,10 +304,7 @@ def show_together(console: Console, groups: list[Group]) -> None:
         unit, factor = ("IOPS", 1.0) if small else figures.scale_of("B/s", rates)
         backend = group.measurement.pattern["backend"]
         title(console, f"All at once: {group.what.reads} reads by {backend}, {unit}")
-        table = new_table()
-        for name in ("from", "to", "alone", "all at once", "of alone"):
-            table.add_column(name, justify="left" if name in ("from", "to") else "right",
-                             overflow="fold")  # fmt: skip
+        table = new_table("from", "to", "alone", "all at once", "of alone", words=("from", "to"))
         for row in group.rows:
             table.add_row(
                 row.alone.initiator,
@@ -508,10 +505,8 @@ def _scale(measured: list[Measurement]) -> tuple[str, float]:
 def _table(
     by: dict[tuple[str, str], Cell], rows: list[str], columns: list[str], factor: float
 ) -> Table:
-    table = new_table()
-    table.add_column("from \\ to", no_wrap=True)
-    for target in columns:
-        table.add_column(short(target), justify="right", no_wrap=True)
+    corner = "from \\ to"
+    table = new_table(corner, *map(short, columns), words=[corner])
     for initiator in rows:
         found = (by.get((initiator, target)) for target in columns)
         table.add_row(initiator, *(_text(cell, factor) for cell in found))

@@ -440,15 +440,12 @@ def _show_one(console: Console, place: str, setting: Setting) -> None:
         ("limit", lambda m: figures.significant(m.limit.value / _GB, 3) if m.limit else "unknown"),
         ("of limit", figures.of_limit),
     )
-    table = new_table()
-    table.add_column("function", no_wrap=True)
-    table.add_column("stores", no_wrap=True)
-    for name, _ in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("function", "stores")
+    table = new_table(*names, *(name for name, _ in columns), words=names)
     before = None
     for function, stores, measurement in rows:
         name = function.name if function is not before else ""
-        table.add_row(Text(name), Text(stores), *(Text(make(measurement)) for _, make in columns))
+        table.add_row(name, stores, *(make(measurement) for _, make in columns))
         before = function
     console.print(table)
 
@@ -472,15 +469,12 @@ def _show_sweep(console: Console, place: str, settings: list[Setting]) -> None:
         if not any(setting.get(f, stores) for setting in settings for f in functions):
             continue
         console.print(Text(f"{stores} stores, {place}", style="bold"))
-        table = new_table()
-        table.add_column("threads", justify="right", no_wrap=True)
-        for function in functions:
-            table.add_column(function.name, justify="right", no_wrap=True)
+        table = new_table("threads", *(function.name for function in functions))
         for setting in sorted(settings, key=lambda one: one.threads):
             cells = [setting.get(function, stores) for function in functions]
             table.add_row(
                 str(setting.threads),
-                *(Text(figures.with_interval(m, _GB) if m and m.estimate else "·") for m in cells),
+                *(figures.with_interval(m, _GB) if m and m.estimate else "·" for m in cells),
             )
         console.print(table)
 

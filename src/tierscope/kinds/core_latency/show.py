@@ -299,17 +299,12 @@ def _show_matrix(console: Console, matrix: Matrix) -> None:
 
 
 def _show_groups(console: Console, found: list[Matrix]) -> None:
-    table = new_table()
-    table.add_column("lines", overflow="fold")
     homes = any(matrix.home for matrix in found)
-    if homes:
-        table.add_column("home", no_wrap=True)
-    table.add_column("CPUs share", no_wrap=True)
-    for name in ("pairs", "median", "5%..95%", "nearest", "farthest"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ["lines", *(["home"] if homes else []), "CPUs share"]
     exchanged = any(exchange_of(m) for matrix in found for m in matrix.cells.values())
-    if exchanged:
-        table.add_column("exchange", justify="right", no_wrap=True)
+    numbers = ["pairs", "median", "5%..95%", "nearest", "farthest"]
+    numbers += ["exchange"] if exchanged else []
+    table = new_table(*names, *numbers, words=names)
     for matrix in found:
         for number, group in enumerate(matrix.groups):
             lines = ", ".join(filter(None, (matrix.state, matrix.variant)))

@@ -297,13 +297,10 @@ def _show(console: Console, study: Study, threads: int) -> None:
     console.print()
     caption = f"{study.initiator}, {counted(threads, 'thread')}, {same}"
     console.print(Text(caption, style="bold"))
-    table = new_table()
-    table.add_column("pages", no_wrap=True)
     local = study.local
     own = f"node {local}"
     headings = [unit, "predicted", f"over\n{own}", f"over {own},\nbest threads", "over\n1:1"]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table("pages", *headings, words=["pages"])
     best, _ = study.best_at(threads)
     for weights, m in sorted(points.items(), key=lambda one: _order(one[0], local)):
         expected = study.expected(threads, weights) if len(weights) > 1 else None

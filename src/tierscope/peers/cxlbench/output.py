@@ -126,21 +126,17 @@ def _show_group(
         for key in dict.fromkeys(key for values in varied for key in values)
         if len(cases) == 1 or len({values.get(key) for values in varied}) > 1
     ]
-    table = new_table()
-    for key in keys:
-        table.add_column(key, overflow="fold")
-    table.add_column(heads[0], overflow="fold")
     rows = [
         (values, *cells(case))
         for case, values in zip(cases, varied, strict=True)
         if case.measurements
     ]
     noted = any(notes for _, _, notes in rows)
-    if noted:
-        table.add_column(heads[1], overflow="fold")
+    headings = [*keys, *(heads if noted else heads[:1])]
+    table = new_table(*headings, words=headings)
     for values, text, notes in rows:
         row = [*(values.get(key, "") for key in keys), text, *([notes] if noted else [])]
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
     if rows:
         console.print(table)
     if len(rows) < len(cases):
@@ -166,11 +162,10 @@ def _show_refused(console: Console, cases: Sequence[Case]) -> None:
     if not reasons:
         return
     title(console, "Refused")
-    table = new_table()
-    table.add_column("cases", justify="right")
-    table.add_column("why, and what to do", overflow="fold")
+    why = "why, and what to do"
+    table = new_table("cases", why, words=[why])
     for reason, count in reasons.most_common(_MAX_REASONS):
-        table.add_row(str(count), Text(reason))
+        table.add_row(str(count), reason)
     console.print(table)
     if len(reasons) > _MAX_REASONS:
         note(console, f"and {len(reasons) - _MAX_REASONS} more reasons in --json")

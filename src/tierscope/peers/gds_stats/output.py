@@ -80,9 +80,7 @@ def _table(
     left: int = 0,
 ) -> None:
     """Print a table, its first columns aligned left; a note where it has no rows."""
-    table = new_table()
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < left else "right")
+    table = new_table(*headings, words=headings[:left])
     for row in rows:
         table.add_row(*(f"{one:g}" if isinstance(one, float) else str(one) for one in row))
     if table.row_count:

@@ -446,10 +446,7 @@ def show_study(console: Console, view: StudyView) -> None:
         members = view.members(group)
         if members:
             (name, *headings), *rows = figure_rows(members, view.several)
-            table = new_table()
-            table.add_column(name, overflow="fold")
-            for heading in headings:
-                table.add_column(heading, justify="right", no_wrap=True)
+            table = new_table(name, *headings, words=[name])
             for row in rows:
                 table.add_row(*row)
             console.print(table)
