@@ -19,7 +19,7 @@ static const size_t kLeastForHugePages = UINT64_C(64) << 20;
 size_t least_for_each_heap = UINT64_C(64) << 20;
 
 // Present where a program is built with -fsanitize=address: where to look for pointers, so that
-// what only an arena points to is no leak.
+// what only an arena points to is not a leak.
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 extern void __lsan_register_root_region(const void* start, size_t bytes) __attribute__((weak));
 extern void __lsan_unregister_root_region(const void* start, size_t bytes) __attribute__((weak));
@@ -69,7 +69,7 @@ static void set_policy(ts_arena* arena, const struct policy* policy) {
   atomic_store(&arena->granted_until, 0);
 }
 
-// Returns 0 or an errno: of a text that is no policy, or one that this machine has no nodes for.
+// Returns 0 or an errno: of a text that is not a policy, or one that this machine has no nodes for.
 static int read_policy(struct policy* policy, const char* nodes) {
   return policy_read(policy, nodes) ? check_nodes(policy) : EINVAL;
 }

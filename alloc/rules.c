@@ -87,7 +87,7 @@ static bool read_arena(struct reader* reader) {
   if (!is_name(name)) {
     return refuse(
         reader,
-        "'%.*s' is no name for an arena; up to %d letters, digits and signs but ':', not plain",
+        "'%.*s' is not a name for an arena; up to %d letters, digits and signs but ':', not plain",
         kQuoted, name, kMaxName);
   }
   if (arena_named(rules, name) >= 0) {
@@ -99,7 +99,8 @@ static bool read_arena(struct reader* reader) {
     const char* const word = reader->words[i];
     const char* value = value_of(word, "capacity");
     if (value != NULL && is_size(value, &arena.capacity) && arena.capacity > 0) continue;
-    if (value != NULL) return refuse(reader, "'%.*s' is no size; write capacity=8G", kQuoted, word);
+    if (value != NULL)
+      return refuse(reader, "'%.*s' is not a size; write capacity=8G", kQuoted, word);
     value = value_of(word, "full");
     if (value != NULL && read_when_full(value, &arena.when_full)) continue;
     if (value != NULL) {

@@ -5,7 +5,7 @@ Tests name it in TIERSCOPE_ENGINE and steer it through FAKE_ENGINE, a comma-sepa
 ``fault@N`` (at the N-th repetition, counted over restarts in the file FAKE_ENGINE_STATE) or
 ``fault`` alone (always):
 
-    segv kill abort      die by that signal         garbage  write a line that is no event
+    segv kill abort      die by that signal         garbage  write a line that is not an event
     unknown-key          a repetition with a key more    hang     say nothing any more
     foreign-evidence     evidence that another kind has
     exit3                exit status 3              skip fail  say so
@@ -78,7 +78,7 @@ def misbehave(number):
         if fault in SIGNALS:
             os.kill(os.getpid(), SIGNALS[fault])
         if fault == "garbage":
-            sys.stdout.write("\x00 this is no event\n")
+            sys.stdout.write("\x00 this is not an event\n")
             sys.stdout.flush()
             time.sleep(60)
         if fault == "hang":

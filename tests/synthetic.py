@@ -174,7 +174,7 @@ def compared(kind: str, figures: list[Figure]) -> list[Figure]:
 
 
 def changed(measurement: Measurement, **update: Any) -> Measurement:
-    """A measurement with another headline; what is no field of a figure is the measurement's."""
+    """A measurement with another headline; what is not a field of a figure is the measurement's."""
     own = {key: update.pop(key) for key in [*update] if key in Figure.model_fields}
     first, *others = measurement.figures
     figures = [first.model_copy(update=own), *update.pop("figures", others)]

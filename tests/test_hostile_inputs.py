@@ -118,7 +118,7 @@ def test_a_bad_header_leaves_a_run_out_and_not_the_query(kept: Path) -> None:
     done = do("query", "select name from runs", "--csv", "--in", kept.parent)
     assert done.stdout == "name\nmine\n"
     assert done.stderr.count("left out") == 2
-    assert "a.jsonl:1: the header is damaged (started: 'tomorrow' is no time" in done.stderr
+    assert "a.jsonl:1: the header is damaged (started: 'tomorrow' is not a time" in done.stderr
 
 
 def test_a_later_kind_s_pattern_has_a_row(tmp_path: Path) -> None:

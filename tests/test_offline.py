@@ -123,7 +123,7 @@ def test_a_folder_in_use_is_refused(folder: Path, tmp_path: Path) -> None:
     program(used / "file", "")
     assert f"{used} is neither empty nor a virtual environment" in refusal(install(folder, used))
     program(used / "bin/python", "")
-    assert "is no virtual environment" in refusal(install(folder, used))
+    assert "is not a virtual environment" in refusal(install(folder, used))
     assert sorted(path.name for path in used.iterdir()) == ["bin", "file"]
 
 

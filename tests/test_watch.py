@@ -126,7 +126,7 @@ def test_what_was_written_before_a_kill_is_readable(tmp_path: Path) -> None:
         (("--duration", "soon"), "--duration: "),
         (("--pid", "4194305"), "--pid: there is no process 4194305"),
         (("--pid", "me"), "--pid: 'me' is not the number of a process"),
-        (("--cgroup", "no/such"), "--cgroup: 'no/such' is no cgroup below /sys/fs/cgroup"),
+        (("--cgroup", "no/such"), "--cgroup: 'no/such' is not a cgroup below /sys/fs/cgroup"),
         (("--cgroup", "x", "--pid", "1"), "--cgroup: goes without --pid"),
     ],
 )

@@ -101,12 +101,12 @@ TEST_F(Rules, WhatIsWrongIsSaidWithItsLineAndWhatIsAllowed) {
       {"arena a 0\nsize 2M..1M -> a", "f:2: this size is not understood"},
       {"arena a 0\nsize >= 1M a", "f:2: a rule ends in '-> ARENA'; write: size >= 1M -> ARENA"},
       {"arena a 0\nsite malloc -> a", "f:2: this site is not understood; write: site OBJECT:FUNC"},
-      {"arena a 0 capacity=0", "f:1: 'capacity=0' is no size; write capacity=8G"},
+      {"arena a 0 capacity=0", "f:1: 'capacity=0' is not a size; write capacity=8G"},
       {"arena a 0 full=stop",
        "f:1: 'full=stop' is unknown; choose full=spill, full=fail or full=re"},
       {"arena a 0 size=1", "f:1: an arena has no 'size=1'; write: arena NAME NODES"},
       {"arena a", "f:1: an arena needs a name and nodes; write: arena NAME NODES"},
-      {"arena plain 0", "f:1: 'plain' is no name for an arena"},
+      {"arena plain 0", "f:1: 'plain' is not a name for an arena"},
       {"arena a 0;arena a 1", "f:2: arena 'a' is defined above; give it another name"},
       {"arena a 0;ratio a 2:1", "f:2: 'a' is not two sides; write: ratio plain:ARENA 2:1"},
       {"arena a 0;ratio plain:a 2", "f:2: '2' is not two shares from 1 to 65535, as in 2:1"},
@@ -115,7 +115,7 @@ TEST_F(Rules, WhatIsWrongIsSaidWithItsLineAndWhatIsAllowed) {
       {"arena a 0;ratio plain:a 2:1 min=2K", "f:2: start=1024 is not between min=2048 and max="},
       {"arena a 0;ratio plain:a 2:1;size > 1 -> a", "f:3: no block comes here, as the ratio above"},
       {"thread \"a -> b", "f:1: a quotation mark (\") without a second one"},
-      {"arena \x01\x7f 0", "f:1: '?\?' is no name for an arena"},
+      {"arena \x01\x7f 0", "f:1: '?\?' is not a name for an arena"},
   };
   for (const auto& [text, complaint] : cases) {
     const std::string message = read(text);

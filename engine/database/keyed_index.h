@@ -286,7 +286,7 @@ class KeyedIndex : public Structure {
     return in;
   }
 
-  // Compares the table with the key of a rank, and with the number after it, which is no key.
+  // Compares the table with the key of a rank, and with the number after it, which is not a key.
   // Returns what updates added to its value.
   std::uint64_t compare_one(const Table& table, std::uint64_t rank, bool held) const {
     const std::uint64_t key = spec_.keys->at(rank);

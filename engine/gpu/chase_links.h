@@ -7,7 +7,7 @@
 namespace tierscope {
 
 // next[i] is the slot after slot i; all slots are one cycle. Linear: in their order; else in a
-// random one, the same each time, so that runs compare. Throws Failure where it is no cycle.
+// random one, the same each time, so that runs compare. Throws Failure where it is not a cycle.
 std::vector<std::uint32_t> chase_links(std::uint32_t slots, bool linear);
 
 // The slot that is `loads` links after slot `at`.

@@ -45,7 +45,7 @@ constexpr std::array kMeanings{
     Meaning{5016, "more memory is registered than may be pinned",
             "raise max_device_pinned_mem_size_kb in cufile.json, or do not register buffers"},
     Meaning{5017, "the access goes beyond what is mapped", kRetry},
-    Meaning{5018, "this is no type of file that cuFile takes",
+    Meaning{5018, "this is not a type of file that cuFile takes",
             "use a regular file on a local drive"},
     Meaning{5019, "the file is open with a flag that cuFile does not take",
             "open it with O_DIRECT"},

@@ -12,7 +12,8 @@ namespace {
 constexpr double kMib = 1 << 20;
 constexpr double kKilobyte = 1e3;  // NVML's samples are in KB/s.
 constexpr std::chrono::milliseconds kPeriod{100};
-// A GPU that moves less than this share of the others, or this many bytes/s, is no bounce buffer.
+// A GPU that moves less than this share of the others, or this many bytes/s, is not a bounce
+// buffer.
 constexpr double kShare = 0.1;
 constexpr double kLeast = 50e6;
 

@@ -25,7 +25,7 @@ std::string to_text(const Handle& handle) {
 template <typename Handle>
 Handle from_text(const std::string& text) {
   Handle handle{};
-  if (text.size() != 2 * sizeof handle) throw Failure("a rank sent what is no handle of memory");
+  if (text.size() != 2 * sizeof handle) throw Failure("a rank sent what is not a handle of memory");
   auto* bytes = reinterpret_cast<unsigned char*>(&handle);
   for (std::size_t i = 0; i < sizeof handle; ++i) {
     bytes[i] = static_cast<unsigned char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));

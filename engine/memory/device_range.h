@@ -20,9 +20,9 @@ struct DaxPlaces {
 class DeviceRange {
  public:
   // The first place from persistent.offset on that has room for `bytes` and begins where the device
-  // may be mapped. Throws Unavailable where the path is no device of DAX, persistent.destroy does
-  // not name it (its name or its namespace's UUID), another process has it open, it begins with a
-  // pool of PMDK's, or the rest of it is too small.
+  // may be mapped. Throws Unavailable where the path is not a device of DAX, persistent.destroy
+  // does not name it (its name or its namespace's UUID), another process has it open, it begins
+  // with a pool of PMDK's, or the rest of it is too small.
   DeviceRange(const Persistent& persistent, std::size_t bytes, const DaxPlaces& places = {});
   ~DeviceRange();
   DeviceRange(const DeviceRange&) = delete;

@@ -91,7 +91,7 @@ std::uint64_t number(const std::string& word) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc{} && end == word.data() + word.size()) return value;
-  throw Unavailable(Cause::kOther, fmt::format("'{}' is no number", word));
+  throw Unavailable(Cause::kOther, fmt::format("'{}' is not a number", word));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace tierscope {
 
 // The cell for blocks whose sizes and offsets are all multiples of `step` bytes: 4096 or 512; 0
-// where `step` is no multiple of 512, so that contents cannot be verified.
+// where `step` is not a multiple of 512, so that contents cannot be verified.
 std::uint32_t cell_bytes_for(std::uint64_t step);
 
 // Fills a write buffer and makes each cell's checksum. `compressible` percent (0..100) of each

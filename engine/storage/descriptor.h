@@ -92,7 +92,7 @@ struct Identity {
 // Throws std::system_error.
 Identity identity_of(const Descriptor& file);
 
-// Why this is no regular file with one link, in words that fit behind "it is"; empty where it is
+// Why this is not a regular file with one link, in words that fit behind "it is"; empty where it is
 // one.
 std::string not_plain(const struct stat& found);
 

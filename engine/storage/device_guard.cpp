@@ -41,7 +41,7 @@ Device::Device(const DeviceWanted& wanted, const DevicePlaces& places)
                       "name a block device: `ls -l /dev/disk/by-id`");
   }
   if (!S_ISBLK(found.st_mode)) {
-    throw Unavailable(Cause::kStorage, fmt::format("{} is no block device", path_),
+    throw Unavailable(Cause::kStorage, fmt::format("{} is not a block device", path_),
                       "name a block device: `ls -l /dev/disk/by-id`");
   }
   const bool destroys = !wanted.destroy.empty();

@@ -89,7 +89,7 @@ std::string checked(std::string_view line, const std::string& where) {
 std::string file_name(const ObjectReader& line) {
   std::string name = line.text("name");
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw line.error("name", "is no name of a file");
+    throw line.error("name", "is not a name of a file");
   }
   return name;
 }

@@ -43,7 +43,7 @@ class OwnedFile {
   // O_CREAT and O_TRUNC. Checks first; throws Unavailable.
   int open(int flags) const;
 
-  // Throws Unavailable where this is no regular file with one link any more, or not the one that
+  // Throws Unavailable where this is not a regular file with one link any more, or not the one that
   // was made. Call before the first write.
   void check() const;
 

@@ -61,7 +61,7 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     return;
   }
   if (spec.kind == TargetSpec::Kind::kOwned) {
-    throw Unavailable(Cause::kStorage, spec.path + " is no directory", "name a directory");
+    throw Unavailable(Cause::kStorage, spec.path + " is not a directory", "name a directory");
   }
   if (OwnedFile* const proven = S_ISREG(found.st_mode) ? pool.find(spec.path) : nullptr) {
     add(proven, spec.size != 0 ? std::min(spec.size, proven->size) : proven->size);

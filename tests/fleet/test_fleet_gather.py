@@ -223,11 +223,11 @@ def _numbered(found: list[Measurement]) -> list[Measurement]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("fleet gather nowhere", "is no directory"),
+        ("fleet gather nowhere", "is not a directory"),
         ("fleet gather empty", "has neither run files"),
         ("fleet gather none", "none' has no run file"),
         ("fleet gather made --out nowhere", "there is no such directory"),
-        ("fleet check nowhere", "is no directory"),
+        ("fleet check nowhere", "is not a directory"),
         ("fleet check made --minimum 3", "did you mean '3%'?"),
         ("fleet check made --by rack", "no host of this fleet is in one"),
         ("fleet check made --by nowhere.csv", "cannot be read"),

@@ -207,7 +207,7 @@ def test_a_folder_of_run_files_becomes_a_report_with_golden_values(tmp_path: Pat
 
 def test_what_cannot_be_reported_is_told_in_a_line(tmp_path: Path) -> None:
     for words, said in (
-        (["nowhere"], "'nowhere' is no directory"),
+        (["nowhere"], "'nowhere' is not a directory"),
         (["."], "neither run files"),
         ([".", "--expect", "none.yaml"], "none.yaml"),
         ([".", "--minimum", "2"], "--minimum"),

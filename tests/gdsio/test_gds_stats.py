@@ -42,7 +42,7 @@ def answer(*words: str) -> str:
 
 
 def of_this(*words: str) -> str:
-    """Statistics of this test's process, which is no run of tierscope."""
+    """Statistics of this test's process, which is not a run of tierscope."""
     return answer("-p", str(os.getpid()), *words)
 
 

@@ -230,7 +230,7 @@ def test_disturbance_is_looked_for_where_the_host_times_only(topology):
     pageable = repeated(one_copy(topology, host_place(node, "pageable"), gpu_place(0)))
     rows = pageable.series[0]
     assert rows.disturbed is not None
-    # A thread that waits for its GPU spins; that is no time lost to others.
+    # A thread that waits for its GPU spins; that is not a time lost to others.
     assert len(rows.disturbed) < len(rows.starts)
 
 

@@ -108,7 +108,7 @@ def test_a_directory_of_others_is_left_alone(tmp_path: Path) -> None:
     [
         ("", "bwprof.csv:1: the header"),
         ("Timestamp,SKT0-RD\nnow,1,2\n", "bwprof.csv:2: 3 values, not 2"),
-        ("Timestamp,SKT0-RD\nnow,1\nnow,x\n", "bwprof.csv:3: 'x' is no bandwidth"),
+        ("Timestamp,SKT0-RD\nnow,1\nnow,x\n", "bwprof.csv:3: 'x' is not a bandwidth"),
     ],
 )
 def test_a_damaged_csv_is_named_with_its_line(tmp_path: Path, text: str, why: str) -> None:

@@ -116,7 +116,7 @@ def test_no_gain_is_called_none() -> None:
 
 
 def test_a_machine_alike_everywhere_is_rarely_said_to_gain() -> None:
-    """Threads bind, so all shares are alike; the best of many is no gain by chance."""
+    """Threads bind, so all shares are alike; the best of many is not a gain by chance."""
     machine = expander(Channel("twin", both=280e9))
     slow = dict.fromkeys(machine.seconds, 1 / 2000000000.0)
     alike = type(machine)((32,), machine.ways, slow, 2, machine.channels)

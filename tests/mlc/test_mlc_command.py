@@ -117,7 +117,7 @@ def test_a_wrong_request_is_one_line_and_status_2() -> None:
     done = tierscope("mlc", "--latency_matrix", "-W99")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "-W: '99' is no type of traffic" in done.stderr
+    assert "-W: '99' is not a type of traffic" in done.stderr
 
 
 def test_help_and_version_measure_nothing() -> None:

@@ -62,7 +62,7 @@ def test_buffers_are_in_kib_or_say_their_unit(text: str, size: int) -> None:
         ("-bx", "-b: 'x' is not a size"),
         ("-b0", "-b: '0' is not a buffer of 1 KiB to 1 TiB"),
         ("-b2t", "-b: '2t' is not a buffer"),
-        ("-W1", "-W: '1' is no type of traffic; types: 2, 3"),
+        ("-W1", "-W: '1' is not a type of traffic; types: 2, 3"),
         ("-t0", "-t: '0' is out of range"),
         ("-tsoon", "-t: 'soon' is not a time"),
         ("-d-1", "-d: '-1' is not a whole number from 0"),

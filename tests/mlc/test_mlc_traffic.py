@@ -81,5 +81,5 @@ def test_types_on_two_nodes_are_like_others() -> None:
 
 @pytest.mark.parametrize("word", ["0", "1", "20", "-5", "", "R", "5x"])
 def test_other_types_are_refused_with_those_there_are(word: str) -> None:
-    with pytest.raises(UserError, match="is no type of traffic; types: 2, 3, 4, 5, 6"):
+    with pytest.raises(UserError, match="is not a type of traffic; types: 2, 3, 4, 5, 6"):
         mix_of(word)

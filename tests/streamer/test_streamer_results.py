@@ -53,7 +53,7 @@ def test_every_figure_of_the_table_is_there() -> None:
         (f"{NAME}/output_data.csv", "Threads,Copy\n1,2\n", "line 1: the columns are not"),
         (f"{NAME}/output.1.txt", "Copy:  12.0\n", "it is not STREAM's output"),
         (f"{NAME}/output.1.txt", STREAM.format(first="", copy=-1, scale=1, add=1, triad=1),
-         "'-1.0' is no rate in MB/s"),
+         "'-1.0' is not a rate in MB/s"),
         (f"{NAME}/notes", "", "it has neither output_data.csv nor output.THREADS.txt"),
         ("noHT_Socket0_Arrays1_Cores1/notes", "", "the name is not HT_SOCKETS_MEMORY"),
         ("other/notes", "", "no folder of STREAMer's results is below it"),
@@ -77,10 +77,10 @@ def test_folders_of_another_kind_are_refused(
         ("sockets", "both", "sockets 'both' are not as in Socket0Socket1"),
         ("memory", "DDR5", "memory 'DDR5' is not as in Socket0DDR5DAX"),
         ("affinity", "Near", "affinity 'Near' is neither Close nor Spread"),
-        ("threads", "0", "'0' is no number of threads"),
-        ("threads", "\u0662", "is no number of threads"),
-        ("copy_MBps", "nan", "'nan' is no rate in MB/s"),
-        ("copy_MBps", "inf", "'inf' is no rate in MB/s"),
+        ("threads", "0", "'0' is not a number of threads"),
+        ("threads", "\u0662", "is not a number of threads"),
+        ("copy_MBps", "nan", "'nan' is not a rate in MB/s"),
+        ("copy_MBps", "inf", "'inf' is not a rate in MB/s"),
     ],
 )
 def test_a_wrong_cell_is_named_by_its_line(

@@ -16,7 +16,7 @@ hold the true points, of which a curve is straight between neighbours:
   goes from where a curve through the points' upper latencies and lower bandwidths reaches twice the
   lower end of the unloaded latency, to where the opposite curve reaches twice its upper end. Where
   that curve never does, it goes up to the end of the maximum bandwidth's. (Where bandwidth falls
-  before latency doubles, this is no bound.)
+  before latency doubles, this is not a bound.)
 
 A metric has no interval where the figures that it is made of have none: all controls, the highest
 figure, a latency on either side of the doubling. Other points without one count by their estimate.

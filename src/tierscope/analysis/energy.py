@@ -25,7 +25,7 @@ class Window:
     """Joules that their idle power would have taken; None where unknown."""
     by_domain: dict[str, float]
     bits: float | None
-    """As the headline counts bytes; None of a headline that is no bandwidth."""
+    """As the headline counts bytes; None of a headline that is not a bandwidth."""
 
 
 def energy_figures(repetitions: Sequence[Repetition]) -> tuple[list[Figure], list[str]]:

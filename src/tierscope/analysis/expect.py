@@ -20,7 +20,7 @@ only where the rule names it by ``size`` or ``id``, and the idle points of a cur
 where it names ``load_threads``. Rates of concurrent copies are no path's own: they count with
 ``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
 (``gpu:0-3 -> node:0``); so are those of several targets of storage together, which ``jobs`` names,
-too. A metric that is no headline is looked for in the further figures:
+too. A metric that is not a headline is looked for in the further figures:
 ``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule is not met, either,
 where its path was skipped or failed. A rule that matches nothing is a mistake of its file.
 

@@ -199,7 +199,7 @@ def report(
 
     folder = Path(place)
     if not (is_url(place) or folder.is_dir()):
-        raise UserError(f"'{shown(folder)}' is no directory; name the folder of a fleet")
+        raise UserError(f"'{shown(folder)}' is not a directory; name the folder of a fleet")
     page = out or Path(f"{name_of(place) or 'fleet'}.html")
     reads = [folder / INDEX, *(folder / f"{name}.parquet" for name in COLUMNS)]
     output = output.beside({"--out": page})

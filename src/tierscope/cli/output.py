@@ -145,7 +145,7 @@ def write_pictures(folder: Path, form: str, files: Iterable[tuple[str, bytes]]) 
 
 @contextlib.contextmanager
 def waiting(text: str) -> Iterator[Callable[[str], None]]:
-    """Show ``text`` with a moving sign until the block ends; nothing where stderr is no terminal.
+    """Show ``text`` with a moving sign until the block ends, if stderr is a terminal.
 
     The block gets a function that shows another text.
     """

@@ -310,7 +310,7 @@ class EngineProcess:
     def events(self) -> Iterator[Event]:
         """Yield events as they come, for as long as its output is open.
 
-        Raises BrokenError where it writes what is no event, or nothing until ``give_up_at``.
+        Raises BrokenError where it writes what is not an event, or nothing until ``give_up_at``.
         """
         return self._events
 

@@ -2,7 +2,7 @@
 
 A likely cause is a fact in which a slow host differs from its group. It is named only if most hosts
 of the group have one value, this host has another, and at least half of the hosts with that other
-value are slow, too: a value that most hosts have without harm is no cause.
+value are slow, too: a value that most hosts have without harm is not a cause.
 """
 
 import json

@@ -152,7 +152,7 @@ ROWS = {
     INDEXED: {name: COLUMNS[HOSTS][name] for name in _OF_INDEX},
 }
 """Columns of the rows. ``left_out`` is null where the run file was read, and else whether the file
-is no run file at all: then its name may be that of a host or of anything."""
+is not a run file at all: then its name may be that of a host or of anything."""
 _AT_ONCE = 2048
 _AT_ONCE_BYTES = 4 << 20
 """Lines that DuckDB works on at once, and their maximum bytes."""
@@ -164,7 +164,7 @@ def run_files_below(folder: Path) -> list[str]:
     """Return the run files in a folder and below; raises UserError if it is not a folder."""
     if not folder.is_dir():
         raise UserError(
-            f"'{folder}' is no directory; name the folder that a fleet's run files are in"
+            f"'{folder}' is not a directory; name the folder that a fleet's run files are in"
         )
     found = []
     for place, _, names in os.walk(folder):

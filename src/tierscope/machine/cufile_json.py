@@ -39,7 +39,7 @@ class CufileJson:
 
 
 def read_text(name: str) -> str:
-    """Return a file's text. Raises UserError where it cannot be read or is no text."""
+    """Return a file's text. Raises UserError where it cannot be read or is not text."""
     try:
         with open(name, "rb") as file:  # noqa: PTH123
             data = file.read(_MAX_BYTES + 1)
@@ -284,7 +284,7 @@ class Key:
         if self.most is not None and number > self.most:
             return f"{number} is more than {self.most}, the most that {TRIED} take"
         if self.multiple and number % self.multiple:
-            return f"{number} is no multiple of {self.multiple} (KiB)"
+            return f"{number} is not a multiple of {self.multiple} (KiB)"
         return ""
 
 

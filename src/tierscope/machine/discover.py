@@ -89,7 +89,7 @@ class _Identity(TypedDict):
 
 
 def _identity(files: Files) -> _Identity:
-    """Which machine it is. hwloc-gather-topology notes what is no file in hwloc-nofile-info."""
+    """Which machine it is. hwloc-gather-topology notes what is not a file in hwloc-nofile-info."""
     lines = (files.text("/proc/hwloc-nofile-info") or "").splitlines()
     noted = {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
     page = noted.get("PageSize", "")

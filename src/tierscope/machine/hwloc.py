@@ -772,7 +772,7 @@ def read_hwloc(path: str | Path) -> Topology:
 
 
 def parse_hwloc(data: bytes, name: str) -> Topology:
-    """The same of XML that is no file's; ``name`` is what errors call it."""
+    """The same of XML that is not a file's; ``name`` is what errors call it."""
     return _convert(parse(data, name), name)
 
 

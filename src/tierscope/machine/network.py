@@ -32,7 +32,7 @@ class Route(NamedTuple):
 
 def interface_to(files: Files, address: str) -> str:
     """The interface by which an address is reached; ``lo`` to this machine itself, empty where no
-    route is known or the text is no address."""
+    route is known or the text is not an address."""
     try:
         wanted = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -119,7 +119,7 @@ def _kind(files: Files, name: str, directory: str, place: str) -> Kind:
 
 
 class StandIn(NamedTuple):
-    """A block device that is no drive."""
+    """A block device that is not a drive."""
 
     kind: Literal["memory", "loop", "none"]
     note: str
@@ -136,7 +136,7 @@ _STAND_INS = {
 
 
 def stand_in(name: str) -> StandIn | None:
-    """Return the kind of a block device that is no drive, by its name; None for drives."""
+    """Return the kind of a block device that is not a drive, by its name; None for drives."""
     return _STAND_INS.get(name.rstrip("0123456789"))
 
 

@@ -57,7 +57,7 @@ class Cause(TextEnum):
     TIMEOUT = "timeout"
     """The engine, or a program that is measured, took far longer than it was given."""
     PROTOCOL = "protocol"
-    """The engine wrote what is no event."""
+    """The engine wrote what is not an event."""
     GPU_ERROR = "gpu-error"
     """CUDA reported an error."""
     OTHER = "other"

@@ -40,7 +40,7 @@ class PathFacts(Model):
     """Bytes; 0: the file system has no direct I/O. None where the kernel does not say."""
     dio_offset_align: Count | None = None
     direct: bool | None = None
-    """Whether an open with O_DIRECT succeeds; None of what is no file or device, or not opened."""
+    """Whether an open with O_DIRECT succeeds; None where it was not opened."""
     open_error: str = ""
     """Why it cannot be opened for reading at all."""
     dax: bool | None = None

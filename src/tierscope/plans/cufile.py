@@ -86,7 +86,7 @@ def _values(key: Key, text: str) -> list[Any]:
 
 
 def _value(word: str) -> Any:
-    """Return a word as JSON; what is no JSON is text."""
+    """Return a word as JSON; what is not JSON is text."""
     try:
         return json.loads(word)
     except ValueError:

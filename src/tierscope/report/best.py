@@ -48,7 +48,7 @@ def best_rates(measured: Sequence[Measurement]) -> list[Measurement]:
 def memory_latencies(measured: list[Measurement]) -> list[Measurement]:
     """Return one latency a path: of the largest working set, chased in the same way for all.
 
-    What fits the caches is no latency of memory and left out.
+    What fits the caches is not a latency of memory and left out.
     """
     idle = _by_one_chase([m for m in measured if m.metric == "latency" and not m.fits_caches])
     paths: dict[str, dict[tuple[str, str], Measurement]] = {}

@@ -216,7 +216,7 @@ def value_and_half(measurement: Figured) -> tuple[float, float]:
 def conservative_rank(measurement: Measurement) -> float:
     """Return what to compare figures by, higher is better: the interval's worse end.
 
-    An imprecise figure whose median happens to be high is no best one.
+    An imprecise figure whose median happens to be high is not a best one.
     """
     value = measurement.estimate or 0.0
     if lower_is_better(measurement):

@@ -52,7 +52,7 @@ def run_files(directory: Path | None = None) -> list[Path]:
     """Return the run files of a directory, by default the user's, by name; raises UserError."""
     folder = directory or runs_directory()
     if directory is not None and not os.path.isdir(folder):  # noqa: PTH112 - of any length
-        raise UserError(f"--in: '{folder}' is no directory")
+        raise UserError(f"--in: '{folder}' is not a directory")
     if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):  # noqa: PTH112
         raise UserError(f"the directory '{folder}' cannot be read; name another one with --in")
     return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())

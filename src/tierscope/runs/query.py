@@ -190,7 +190,7 @@ def run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
 
 
 def _utc(text: str) -> str | None:
-    """Return a time as DuckDB takes it; None for what is no time, as others may write a footer."""
+    """Return a time as DuckDB takes it; None where it is not one."""
     try:
         return datetime.fromisoformat(text).astimezone(timezone.utc).isoformat(" ", "seconds")[:19]
     except (ValueError, OverflowError):

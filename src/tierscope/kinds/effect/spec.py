@@ -617,7 +617,7 @@ def _spec(
 
 def _directory(text: str) -> str:
     if text and not Path(text).is_dir():
-        raise UserError(f"'{text}' is no directory")
+        raise UserError(f"'{text}' is not a directory")
     return str(Path(text).absolute()) if text else ""
 
 

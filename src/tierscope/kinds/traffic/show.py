@@ -223,7 +223,7 @@ def normal(shares: Iterable[tuple[int, int]]) -> Weights:
 
 
 def weights_of(target: str) -> Weights | None:
-    """Return the shares of a target such as ``node:0,2@3:1``; None where it is no node."""
+    """Return the shares of a target such as ``node:0,2@3:1``; None where it is not a node."""
     try:
         end = parse_endpoint(target)
     except UserError:

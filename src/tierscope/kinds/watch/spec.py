@@ -126,7 +126,7 @@ def _cgroup(text: str) -> str:
         directory = f"{root}/{text.strip('/')}" if root or text.startswith("/") else ""
         if directory and os.path.isfile(f"{directory}/cgroup.procs"):  # noqa: PTH113
             return directory
-    raise UserError(f"'{text}' is no cgroup below {' or '.join(_CGROUPS)}")
+    raise UserError(f"'{text}' is not a cgroup below {' or '.join(_CGROUPS)}")
 
 
 REQUEST = RequestForm(

@@ -138,7 +138,7 @@ _MODES = ("sequential", "random")
 def draft_of_two(parts: Sequence[Part]) -> Draft:
     """Return the draft of two parts: the first is the main stream, the second one beside it.
 
-    Raises UserError where a part is no stream of reads or writes.
+    Raises UserError where a part is not a stream of reads or writes.
     """
     means, notes = parts[0].means, parts[0].notes
     teams = _teams(parts)

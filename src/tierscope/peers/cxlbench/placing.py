@@ -55,7 +55,7 @@ def parse_mapping(words: Sequence[str], option: str) -> dict[str, int]:
         try:
             new = parse_count(number, 0, minimum=0)
         except UserError:
-            raise UserError(f"{option}: '{number}' is no node's number") from None
+            raise UserError(f"{option}: '{number}' is not a node's number") from None
         if found.setdefault(name, new) != new:
             raise UserError(f"{option}: {name} is mapped to {found[name]} and to {new}")
     return found

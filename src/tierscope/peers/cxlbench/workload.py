@@ -65,7 +65,7 @@ class Key:
 def _number(place: Place, node: Any, key: str) -> int:
     text = scalar(place, node, key)
     if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= _MOST):
-        raise place.error(node, f"key '{key}': '{text}' is no whole number from 0 on")
+        raise place.error(node, f"key '{key}': '{text}' is not a whole number from 0 on")
     return int(text)
 
 
@@ -74,7 +74,7 @@ def _size(place: Place, node: Any, key: str) -> int:
     match = _SIZE.fullmatch(text)
     value = int(match[1]) * _FACTORS[match[2].lower()] if match else -1
     if not 0 <= value <= _MOST:
-        raise place.error(node, f"key '{key}': '{text}' is no size such as 64, 4k, 16M or 10G")
+        raise place.error(node, f"key '{key}': '{text}' is not a size such as 64, 4k, 16M or 10G")
     return value
 
 
@@ -82,7 +82,7 @@ def _fraction(place: Place, node: Any, key: str) -> float:
     text = scalar(place, node, key)
     value = as_float(text)
     if not 0 < value <= 10:
-        raise place.error(node, f"key '{key}': '{text}' is no number above 0, up to 10")
+        raise place.error(node, f"key '{key}': '{text}' is not a number above 0, up to 10")
     return value
 
 
@@ -127,7 +127,7 @@ def _chain(place: Place, node: Any, key: str) -> str:
         if not _CHAIN_WORD.fullmatch(word.strip()):
             raise place.error(
                 node,
-                f"key '{key}': '{word.strip()}' is no operation such as r_64, m1_r_1024, "
+                f"key '{key}': '{word.strip()}' is not an operation such as r_64, m1_r_1024, "
                 "w_64_none or w_64_cache_-512",
             )
     return text

@@ -119,7 +119,7 @@ def read_csv(directory: Path) -> list[list[str]]:
         if len(row) != len(rows[0]):
             raise UserError(f"{path}:{number}: {len(row)} values, not {len(rows[0])}")
         if bad := next((cell for cell in row[1:] if cell and not _is_number(cell)), None):
-            raise UserError(f"{path}:{number}: '{bad[:20]}' is no bandwidth in MB/s")
+            raise UserError(f"{path}:{number}: '{bad[:20]}' is not a bandwidth in MB/s")
     return rows
 
 

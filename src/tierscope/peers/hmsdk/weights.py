@@ -36,13 +36,13 @@ def parse_groups(text: str) -> list[list[int]]:
     try:
         groups = json.loads(text)
     except (ValueError, RecursionError):
-        raise UserError(f"'{text}' is no list of lists; {_FORM}") from None
+        raise UserError(f"'{text}' is not a list of lists; {_FORM}") from None
     if not isinstance(groups, list) or not groups:
-        raise UserError(f"'{text}' is no list of lists; {_FORM}")
+        raise UserError(f"'{text}' is not a list of lists; {_FORM}")
     for group in groups:
         whole = isinstance(group, list) and group
         if not whole or not all(type(node) is int and 0 <= node < 1024 for node in group):
-            raise UserError(f"'{text}': {json.dumps(group)} is no list of nodes; {_FORM}")
+            raise UserError(f"'{text}': {json.dumps(group)} is not a list of nodes; {_FORM}")
     nodes = [node for group in groups for node in group]
     twice = next((node for node in nodes if nodes.count(node) > 1), None)
     if twice is not None:

@@ -98,7 +98,7 @@ def _ns_per_unit(clock: str | None) -> float | None:
     match = _CLOCK.fullmatch(clock.strip())
     hertz = float(match[1]) * _HERTZ[match[2].lower()] if match else 0.0
     if not 1e6 <= hertz <= 1e11:
-        raise UserError(f"--clock: '{clock}' is no clock such as 2.1ghz or 2100mhz, nor ns")
+        raise UserError(f"--clock: '{clock}' is not a clock such as 2.1ghz or 2100mhz, nor ns")
     return 1e9 / hertz
 
 
@@ -156,7 +156,7 @@ def _in_order(
 def _share(source: Source, text: str, where: str) -> int:
     share = as_float(text)
     if not 0 <= share <= 100:
-        source.fail(f"'{text[:20]}' is no share of reads in percent", where)
+        source.fail(f"'{text[:20]}' is not a share of reads in percent", where)
     return round(share)
 
 
@@ -211,5 +211,5 @@ def _of_lines(source: Source, ns: float | None) -> Iterator[_Point]:
 def _number(source: Source, word: str | None, where: str) -> float:
     value = as_float(word or "")
     if not 0 <= value < _MAX:
-        source.fail(f"'{(word or '')[:20]}' is no number from 0 on", where)
+        source.fail(f"'{(word or '')[:20]}' is not a number from 0 on", where)
     return value

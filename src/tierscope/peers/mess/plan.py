@@ -49,7 +49,7 @@ def mix_of(word: str) -> str:
     Ordinary stores of w lines beside 100 - w that are read bring 100 reads and w writes. ``nt``
     behind it asks for non-temporal stores, which bring what the program asks for; below 50% there
     are no others. Mixes are whole percents, so that the bus's share is within half a percent of
-    the one asked for. Raises UserError of what is no percentage.
+    the one asked for. Raises UserError of what is not a percentage.
     """
     digits = word.removesuffix("nt")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3 and int(digits) <= 100):

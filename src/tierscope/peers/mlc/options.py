@@ -95,7 +95,7 @@ def mix_of(text: str) -> Mix:
     found = MIXES.get(f"W{text}")
     if found is None:
         known = ", ".join(name[1:] for name in MIXES if name != READS.name)
-        raise UserError(f"'{text}' is no type of traffic; types: {known}")
+        raise UserError(f"'{text}' is not a type of traffic; types: {known}")
     return found
 
 

@@ -273,14 +273,14 @@ def _check(key: _Key, where: str) -> None:
 
 def _threads(text: str, where: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_THREADS):
-        raise UserError(f"{where}: '{text}' is no number of threads")
+        raise UserError(f"{where}: '{text}' is not a number of threads")
     return int(text)
 
 
 def _point(text: str, where: Path | str) -> Point:
     rate = round(as_float(text) * _MB, 3)
     if not 0 < rate < math.inf:
-        raise UserError(f"{where}: '{text}' is no rate in MB/s")
+        raise UserError(f"{where}: '{text}' is not a rate in MB/s")
     return Point(rate, rate, rate)
 
 
