@@ -81,7 +81,7 @@ def watched_table(source: str, lines: Mapping[str, Values]) -> Table:
         first = place or "all"
         for name, values in lines.items():
             cells = [_cell(values, metric, place) for metric in metrics]
-            table.add_row(*map(Text, (first, *([name] if name else []), *cells)))
+            table.add_row(first, *([name] if name else []), *cells)
             first = ""
     return table
 
@@ -102,18 +102,14 @@ def _list(source: str, every: list[tuple[str, str]], lines: Mapping[str, Values]
     table = _with_columns(source, lines, (part or heading_of(metric) for metric, part in kept))
     for name, values in lines.items():
         cells = [_cell(values, *key) for key in kept]
-        table.add_row(*map(Text, ("", *([name] if name else []), *cells)))
+        table.add_row("", *([name] if name else []), *cells)
     return table
 
 
 def _with_columns(source: str, lines: Mapping[str, Values], headings: Iterable[str]) -> Table:
-    table = new_table()
-    table.add_column(title_of(source), overflow="fold")
-    if "" not in lines:
-        table.add_column("")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table
+    heading = title_of(source)
+    names = (heading,) if "" in lines else (heading, "")
+    return new_table(*names, *headings, words=names)
 
 
 def _cell(values: Values, metric: str, part: str) -> str:

@@ -1,6 +1,7 @@
-"""The log of a JVM's garbage collector, of all of its collectors since JDK 9 (JEP 158, JEP 271).
+"""The measurer of effect: it runs programs under placements and reads what they print.
 
-``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
+The collector's pauses of a JVM are read from its log, of all collectors since JDK 9 (JEP 158,
+JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
 
     [0.021s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms
     [0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms
@@ -50,6 +51,20 @@ from tierscope.place.weights import kernel_weights
 _PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE)
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
+NOT_HELD = "in at least one run, memory was"
+"""How the note of a placement that did not hold begins."""
+_STRAY = 0.01
+"""Share of the memory on other nodes that is not worth a note."""
+_FIRST_LOOK_S = 0.02
+_LONGEST_GAP_S = 1.0
+_LOOKING = 20
+"""Time between two looks at the pages, in multiples of what the last one took."""
+_GRACE_S = 5.0
+"""Time that a program gets between SIGTERM and SIGKILL."""
+_NEARLY = 0.9
+"""Share of the most memory that was seen, from which on a later look at tiered pages counts."""
+_TAIL = 3
+_TAIL_LENGTH = 300
 
 
 def with_gc_log(environment: dict[str, str], directory: Path) -> dict[str, str]:
@@ -66,12 +81,6 @@ def logs_in(directory: Path) -> str:
 def pauses(log: str) -> list[float]:
     """Return the pauses that a log has, in ns."""
     return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
-
-
-NOT_HELD = "in at least one run, memory was"
-"""How the note of a placement that did not hold begins."""
-_STRAY = 0.01
-"""Share of the memory on other nodes that is not worth a note."""
 
 
 class UnplaceableError(Exception):
@@ -138,18 +147,6 @@ def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
         ratio = ":".join(map(str, how.weights or (1,) * len(how.asked.nodes)))
         return f"{NOT_HELD} not shared {ratio} among nodes {nodes}"
     return ""
-
-
-_FIRST_LOOK_S = 0.02
-_LONGEST_GAP_S = 1.0
-_LOOKING = 20
-"""Time between two looks at the pages, in multiples of what the last one took."""
-_GRACE_S = 5.0
-"""Time that a program gets between SIGTERM and SIGKILL."""
-_NEARLY = 0.9
-"""Share of the most memory that was seen, from which on a later look at tiered pages counts."""
-_TAIL = 3
-_TAIL_LENGTH = 300
 
 
 class ProgramError(Exception):
@@ -367,7 +364,7 @@ def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[s
 
 
 class Measurer:
-    """Repetitions the measurements of programs."""
+    """Repeats the measurements of programs; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False

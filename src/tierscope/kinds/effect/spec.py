@@ -21,7 +21,7 @@ from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups, tiering
-from tierscope.place.huge_pages import HUGE_PAGES
+from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
 from tierscope.place.policy import MODES, Mode, Policy
@@ -30,6 +30,7 @@ from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules,
 from tierscope.place.tiering import Session, warnings, why_nothing_moves
 from tierscope.plans import grammar
 from tierscope.plans.axes import checked, choices
+from tierscope.plans.gpu import flag
 from tierscope.plans.grammar import format_size
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
@@ -47,17 +48,71 @@ Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
 
 
+_MAX_TIMEOUT_S = 86400 * 7
+_ROUNDS, _TIMEOUT, _SIZE = "10", "10min", "256m"
+"""Defaults of options."""
+_UNITS: dict[str, tuple[str, float]] = {
+    "s": ("reported_time", 1e9),
+    "ms": ("reported_time", 1e6),
+    "us": ("reported_time", 1e3),
+    "ns": ("reported_time", 1.0),
+    "1/s": ("reported_rate", 1.0),
+    "B/s": ("reported_bandwidth", 1.0),
+    "kB/s": ("reported_bandwidth", 1e3),
+    "MB/s": ("reported_bandwidth", 1e6),
+    "GB/s": ("reported_bandwidth", 1e9),
+    "MiB/s": ("reported_bandwidth", float(1 << 20)),
+    "GiB/s": ("reported_bandwidth", float(1 << 30)),
+    "B": ("reported_bytes", 1.0),
+    "KiB": ("reported_bytes", float(1 << 10)),
+    "MiB": ("reported_bytes", float(1 << 20)),
+    "GiB": ("reported_bytes", float(1 << 30)),
+    "higher": ("reported_higher", 1.0),
+    "lower": ("reported_lower", 1.0),
+}
+"""The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
+without a unit, that is what is better."""
+UNITS = tuple(_UNITS)
+_PAGE = 4096
+NOTHING_MOVED = "in at least one run, no page was migrated"
+"""How the notes of tiering begin that moved nothing."""
+_FILES = (".yaml", ".yml", ".json")
+AS_FOUND = "as-found"
+_NAME_LENGTH = 40
+_FORMS = (
+    "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
+    "thp:never, thp:madvise, thp:always, "
+    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
+)
+_WORDS = {
+    "mode": rf"({'|'.join(MODES)})",
+    "balancing": "(balancing)",
+    "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
+    "tier": "tier:(.+)",
+    "pairs": "pair:(.+)",
+    "environment": "env:(.[^=]*=.*)",
+    "cpus": "(cpus?:.*)",
+}
+"""What a word of a placement sets, by its form; nodes have forms of their own."""
+_ONCE = ("mode", "nodes", "thp", "tier")
+_JOBS = Path(__file__).with_name("jobs")
+_VALUE = 1000
+"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
+_READS = 100_000
+_ROW = 16
+"""Bytes of a row of the table that DuckDB scans."""
+_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
+
+
 class Settings(Model):
     """Placement of a program; absent fields are inherited from tierscope."""
 
-    mode: (
-        Literal["local", "bind", "preferred", "preferred-many", "interleave", "weighted"] | None
-    ) = None
+    mode: Mode | None = None
     nodes: Annotated[list[Node], Field(max_length=1024)] = []
     weights: Annotated[list[Annotated[int, Field(ge=1, le=255)]], Field(max_length=1024)] = []
     balancing: bool = False
     cpus: Cpus | None = None
-    thp: Literal["never", "madvise", "always"] | None = None
+    thp: HugePages | None = None
     """Transparent huge pages of the program and of what it starts: none, where they ask for them by
     madvise, or wherever they fit."""
     tier: Annotated[str, Field(max_length=4096)] = ""
@@ -137,7 +192,7 @@ class EffectSpec(MeasurementSpec):
     """It is a JVM, whose garbage collector's log is asked for."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 10
     """Runs."""
-    timeout_s: Annotated[float, Field(gt=0, le=86400 * 7)] = 600.0
+    timeout_s: Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S)] = 600.0
     save: Text = ""
     """Directory for its output; empty: output is not kept."""
     pattern: EffectPattern
@@ -174,41 +229,17 @@ class EffectSpec(MeasurementSpec):
 SPEC = EffectSpec
 
 
-_UNITS: dict[str, tuple[str, float]] = {
-    "s": ("reported_time", 1e9),
-    "ms": ("reported_time", 1e6),
-    "us": ("reported_time", 1e3),
-    "ns": ("reported_time", 1.0),
-    "1/s": ("reported_rate", 1.0),
-    "B/s": ("reported_bandwidth", 1.0),
-    "kB/s": ("reported_bandwidth", 1e3),
-    "MB/s": ("reported_bandwidth", 1e6),
-    "GB/s": ("reported_bandwidth", 1e9),
-    "MiB/s": ("reported_bandwidth", float(1 << 20)),
-    "GiB/s": ("reported_bandwidth", float(1 << 30)),
-    "B": ("reported_bytes", 1.0),
-    "KiB": ("reported_bytes", float(1 << 10)),
-    "MiB": ("reported_bytes", float(1 << 20)),
-    "GiB": ("reported_bytes", float(1 << 30)),
-    "higher": ("reported_higher", 1.0),
-    "lower": ("reported_lower", 1.0),
-}
-"""The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
-without a unit, that is what is better."""
-UNITS = tuple(_UNITS)
-
-
 def parse_metrics(text: str) -> list[Reported]:
     """Return the numbers that lines of text name; raises UserError."""
     found: list[Reported] = []
     for line in filter(None, text.splitlines()):
-        found.append(_parse(line))
+        found.append(_parse_metric(line))
         if any(one.name == found[-1].name for one in found[:-1]):
             raise UserError(f"two metrics are called '{found[-1].name}'")
     return found
 
 
-def _parse(line: str) -> Reported:
+def _parse_metric(line: str) -> Reported:
     head, sign, pattern = line.partition("=")
     name, _, unit = head.partition(":")
     if not sign or not name:
@@ -225,12 +256,6 @@ def _parse(line: str) -> Reported:
     except ValidationError as error:
         message = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UserError(message) from None
-
-
-_PAGE = 4096
-NOTHING_MOVED = "in at least one run, no page was migrated"
-"""How the notes of tiering begin that moved nothing."""
-_FILES = (".yaml", ".yml", ".json")
 
 
 class RightsError(Exception):
@@ -327,15 +352,6 @@ def _is_file(tier: str) -> bool:
     return "/" in tier or tier.endswith(_FILES)
 
 
-AS_FOUND = "as-found"
-_NAME_LENGTH = 40
-_FORMS = (
-    "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
-    "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
-)
-
-
 def parse_placements(text: str) -> dict[str, Settings]:
     """Return placements by name, from a line each; one alone is compared with ``as-found``.
 
@@ -344,14 +360,14 @@ def parse_placements(text: str) -> dict[str, Settings]:
     """
     found: dict[str, Settings] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
-        name, settings = _placements_parse(line)
+        name, settings = _parse_placement(line)
         if name in found:
             raise UserError(f"two placements are '{name}'; name them, as in slow=node:2")
         found[name] = settings
     return found if len(found) > 1 or AS_FOUND in found else {AS_FOUND: Settings(), **found}
 
 
-def _placements_parse(line: str) -> tuple[str, Settings]:
+def _parse_placement(line: str) -> tuple[str, Settings]:
     first = line.split()[0]
     named = "=" in first and ":" not in first.partition("=")[0]
     name, _, rest = line.partition("=") if named else (line, "", line)
@@ -361,19 +377,6 @@ def _placements_parse(line: str) -> tuple[str, Settings]:
     if not words:
         raise UserError(f"'{line}': no words after the name; they are {_FORMS}")
     return " ".join(name.split()), _settings(words)
-
-
-_WORDS = {
-    "mode": rf"({'|'.join(MODES)})",
-    "balancing": "(balancing)",
-    "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
-    "tier": "tier:(.+)",
-    "pairs": "pair:(.+)",
-    "environment": "env:(.[^=]*=.*)",
-    "cpus": "(cpus?:.*)",
-}
-"""What a word of a placement sets, by its form; nodes have forms of their own."""
-_ONCE = ("mode", "nodes", "thp", "tier")
 
 
 def _settings(words: list[str]) -> Settings:
@@ -420,15 +423,6 @@ def _policy(said: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
-_JOBS = Path(__file__).with_name("jobs")
-_VALUE = 1000
-"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
-_READS = 100_000
-_ROW = 16
-"""Bytes of a row of the table that DuckDB scans."""
-_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
-
-
 @dataclass(frozen=True)
 class Job:
     """The program to run and the figures that it reports."""
@@ -441,10 +435,6 @@ class Job:
     """Package that has it."""
     title: str = ""
     """Name in tables; empty: its command."""
-
-    def with_metrics(self, more: list[Reported]) -> "Job":
-        """Return it with further numbers."""
-        return replace(self, reported=[*self.reported, *more])
 
 
 def _python(name: str, *arguments: object) -> list[str]:
@@ -513,10 +503,6 @@ READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
 command is needed and there is none."""
 
 
-_MAX_TIMEOUT_S = 86400 * 7
-_DEFAULT_SIZE = "256m"
-
-
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:
     """Yield a measurement for each placement."""
     job = _job(request)
@@ -538,15 +524,13 @@ def _job(request: Request) -> Job:
             raise request.wrong("size", f"only recipes have data: {', '.join(READY)}")
         if not command:
             raise request.wrong("command", "name the program after --, or a --recipe")
-        job = Job(command, client, metrics, gc_log=_flag(request, "gc-log"))
+        job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
     else:
-        size = checked(
-            request, "size", grammar.parse_size, request.options.get("size", _DEFAULT_SIZE)
-        )
+        size = checked(request, "size", grammar.parse_size, request.options.get("size", _SIZE))
         ready = READY[names[0]](size, command)
         if ready is None:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
-        job = ready.with_metrics(metrics)
+        job = replace(ready, reported=[*ready.reported, *metrics])
     if job.client and not job.reported:
         raise request.wrong("client", "say by --metric what the client's output tells")
     return job
@@ -564,10 +548,6 @@ def _words(request: Request, option: str) -> list[str]:
     if found is None:
         raise request.wrong(option, f"'{words[0]}' is not a program that is installed here")
     return [str(Path(found).absolute()) if "/" in words[0] else words[0], *words[1:]]
-
-
-def _flag(request: Request, option: str) -> bool:
-    return bool(choices(request, option, ("yes", "no")) == ["yes"])
 
 
 def _spec(
@@ -603,10 +583,10 @@ def _spec(
         "reported": job.reported,
         "gc_log": job.gc_log,
         "count": checked(
-            request, "rounds", grammar.parse_count, request.options.get("rounds", "10"), 1
+            request, "rounds", grammar.parse_count, request.options.get("rounds", _ROUNDS), 1
         ),
         "timeout_s": checked(
-            request, "timeout", grammar.parse_duration, request.options.get("timeout", "10min"), 0,
+            request, "timeout", grammar.parse_duration, request.options.get("timeout", _TIMEOUT), 0,
             _MAX_TIMEOUT_S,
         ),
         "save": checked(request, "save-output", _directory, request.options.get("save-output", "")),
@@ -646,11 +626,11 @@ REQUEST = RequestForm(
             "COMMAND",
             "A program that uses it and ends, not placed itself; it prints the metrics",
         ),
-        Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10"),
-        Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min"),
+        Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", _ROUNDS),
+        Option("timeout", "TIME", "Longest time of a run, at most 7 days", _TIMEOUT),
         Option("save-output", "DIR", "Keep what it prints, a file for each run"),
         Option("recipe", "NAME", f"A ready program: {', '.join(READY)}"),
-        Option("size", "SIZE", "Bytes of a recipe's data", "256m"),
+        Option("size", "SIZE", "Bytes of a recipe's data", _SIZE),
         Option("command", "COMMAND", "The program and its arguments", rest=True),
     ),
     expand=expand,

@@ -14,9 +14,9 @@ from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, decl
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, options
-from tierscope.plans.axes import checked, sampling
-from tierscope.plans.issuers import issuers, storage_targets
+from tierscope.plans import options
+from tierscope.plans.axes import sampling
+from tierscope.plans.issuers import issuers, storage_targets, storage_threads
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tierscope.model.topology import Cache
 
 
+_SAMPLE_S = 0.05
 _FILES = 1000
 """A directory's by default; who asks for more may take more than a tenth of what is free."""
 _SLOWEST_PER_S = 25.0
@@ -171,16 +172,12 @@ class FilesSpec(MeasurementSpec):
 SPEC = FilesSpec
 
 
-_MAX_THREADS = 4096
-_SAMPLE_S = 0.05
-
-
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[FilesSpec]:
     """Yield a measurement for each combination of the options' values."""
     there = storage_targets(request, FilesSpec)
     for issuer, target in itertools.product(issuers(request, topology, FilesSpec), there):
         cpus = issuer.cpus
-        for threads in _thread_counts(request, len(cpus)):
+        for threads in storage_threads(request, issuer):
             directories = values_of(request, declared(FilesPattern)["directories"])
             axes = {"directories": directories if threads > 1 else ["own"]}
             for values in combinations(request, FilesPattern, axes):
@@ -196,14 +193,6 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[FilesSp
                 parts = [str(issuer.initiator), str(target), values["operation"], f"t{threads}"]
                 parts += id_parts(FilesPattern, values, "operation")
                 yield spec_of(request, FilesSpec, fields, parts)
-
-
-def _thread_counts(request: Request, cpus: int) -> list[int]:
-    text = request.options.get("threads", "1")
-    found: list[int] = checked(request, "threads", grammar.expand_counts, text, cpus)
-    if max(found) > _MAX_THREADS:
-        raise request.wrong("threads", f"{max(found)} is too many; the maximum is {_MAX_THREADS}")
-    return found
 
 
 REQUEST = RequestForm(

@@ -1036,16 +1036,13 @@ def _scale(members: Sweep) -> tuple[str, float]:
     return figures.scale_of("B/s", [estimate(m, "bandwidth") for m in members])
 
 
-PICTURES = (across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise)
-
-
 VIEW = View(
     title="Storage",
     method="Pinned threads keep operations in flight without a pause; rows are cut out of them by "
     "time. Latency counts from before an operation is submitted, at a given rate from when it was "
     "due, to when its end is seen. Medians of rows and their 95% intervals.",
     table=show_table,
-    pictures=PICTURES,
+    pictures=(across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise),
     summary=summary_of,
     access=lambda m: None if cached(m) or "together" in m.pattern else (m.initiator, m.target),
     latency=idle_latency,

@@ -1,4 +1,4 @@
-"""Repetitions messages: ranks exchange them, and rank 0 joins what they say.
+"""The measurer of message: ranks exchange messages, and rank 0 joins their answers.
 
 Measurements of one round are repeated at the same time: the repetition of one of them keeps what
 the others' ranks said until their turn comes, which takes no time then. A pair whose rank is lost
@@ -45,7 +45,7 @@ Said = Mapping[int, Message]
 
 
 class Measurer:
-    """Repetitions the measurements of messages; see ``runs.measurers.Measurer``."""
+    """Repeats the measurements of messages; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False

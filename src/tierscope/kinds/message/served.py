@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.fleet.transport import Message, World
+from tierscope.kinds.message.spec import OPERATIONS
 from tierscope.machine.files import Files
 from tierscope.machine.network import port_counts, read_ports
 from tierscope.model.errors import UserError
@@ -17,11 +18,15 @@ from tierscope.model.evidence import PortCounts
 from tierscope.place.launch import find_installed
 
 _LIBRARY = "_lib/libtierscope-message.so"
-OPERATIONS = {"latency": 0, "bandwidth": 1, "both-ways": 2}
 CODES = {0: "", 1: "silent", 2: "mpi", 3: "contents"}
 """Result of an exchange, of TsMessageResult; empty: success."""
 _STATUS = 64
 """Bytes at least that a status takes, in case that mpi4py was built with another version."""
+_PAGE = 4096
+TAGS = 4
+"""Of an exchange: two of the library, and these two."""
+_HERE, _GO = 2, 3
+_MOST_SAMPLES = 100_000
 Copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 
 
@@ -112,9 +117,6 @@ def mpi_of(mpi: Any, comm: Any) -> _Mpi:
     )
 
 
-_PAGE = 4096
-
-
 @dataclass(frozen=True)
 class Buffers:
     """Two buffers of one size; they live as long as the process, since MPI may still write to
@@ -196,12 +198,6 @@ def _ok(code: int, what: str) -> None:
         raise UserError(f"{what} (CUDA error {code})")
 
 
-TAGS = 4
-"""Of an exchange: two of the library, and these two."""
-_HERE, _GO = 2, 3
-_MOST_SAMPLES = 100_000
-
-
 def serve(request: Message, world: World) -> Message:
     """Answer rank 0; raises UserError where this rank cannot do what is asked."""
     return {"look": _look, "exchange": _exchange}[request["do"]](request, world)
@@ -228,7 +224,7 @@ def _exchange(request: Message, world: World) -> Message:
     samples = Samples(*columns, capacity=capacity)
     asked = Exchange(
         mpi=mpi_of(world.mpi, world.comm),
-        operation=OPERATIONS[request["operation"]],
+        operation=OPERATIONS.index(request["operation"]),
         source=int(request["source"]),
         partner=request["partner"],
         tag=request["tag"],

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 from typing_extensions import Self
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 
 Operation = Literal["latency", "bandwidth", "both-ways"]
-OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
-MAX_SIZE = 1 << 30
-MAX_WINDOW = 1024
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+"""In the order of the library's numbers."""
+_LOOK_S = 60.0
+"""Time limit for ranks to name their hosts' ports."""
+_DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
 
 
 class HostPort(Model):
@@ -76,7 +78,7 @@ class MessagePattern(Ruled):
     size: Annotated[
         int,
         IN_BYTES,
-        Field(ge=1, le=MAX_SIZE),
+        Field(ge=1, le=1 << 30),
         SIZE.but(
             help="Bytes of a message, as in 8..1m*8", default_help="8 of latency, 1m of bandwidth"
         ),
@@ -84,7 +86,7 @@ class MessagePattern(Ruled):
     """Bytes of a message."""
     window: Annotated[
         int,
-        Field(ge=1, le=MAX_WINDOW),
+        Field(ge=1, le=1024),
         Property("Messages in flight, of bandwidth", single=True, id="w{}"),
     ] = 64
     """Messages that are under way at once, of bandwidth."""
@@ -295,9 +297,6 @@ def named_pair(text: str, names: Sequence[str]) -> tuple[str, str]:
     return found[0]
 
 
-_LOOK_S = 60.0
-"""Time limit for ranks to name their hosts' ports."""
-_DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
 Pairs = list[tuple[MessageEnd, MessageEnd]]
 
 

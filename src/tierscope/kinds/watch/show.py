@@ -1,6 +1,7 @@
 """The tables of a watch: means and peaks, by source of counters."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +24,14 @@ from tierscope.report.watch import (
     value_text,
     watched_table,
 )
+
+_MAX_POINTS = 200
+"""Of a line; longer ones show means of several intervals."""
+_MOST_MARKED = 60
+"""Points of a line; more would touch each other and are left out."""
+_MAX_LINES = 6
+_UNDRAWN = ("memory_free",)
+"""Metrics that another one shows already."""
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
@@ -63,15 +72,6 @@ def summary_of(measured: list[Measurement]) -> str:
     return f"{m.pattern['watched']} watched for {seconds}, every {m.pattern['interval_s']:g} s"
 
 
-_MAX_POINTS = 200
-"""Of a line; longer ones show means of several intervals."""
-_MOST_MARKED = 60
-"""Points of a line; more would touch each other and are left out."""
-_MAX_LINES = 6
-_UNDRAWN = ("memory_free",)
-"""Metrics that another one shows already."""
-
-
 def over_time(given: PictureInput) -> Iterator[Picture]:
     """Yield a picture for each metric, a line for each place where anything happened."""
     for m in given.measured:
@@ -97,16 +97,14 @@ def _drawn(series: Series, metric: str) -> list[Column]:
 def without_rows(given: PictureInput) -> list[Picture]:
     """Return generic bars of records that have no rows, as others may have made them."""
     without = [m for m in given.measured if not m.series]
-    return generic.bars(PictureInput(given.kind, given.title, without, given.run))
+    return generic.bars(replace(given, measured=without))
 
 
 def _picture(m: Measurement, series: Series, metric: str, columns: Sequence[Column]) -> Picture:
     unit, factor = _scale(metric, [max(v for v in c.values if v is not None) for c in columns])
     rows = [row for column in columns for row in _rows(series, column, unit, factor)]
     end = series.starts[-1] + series.durations[-1]
-    x = {"field": "x", "type": "quantitative", "title": "time, s",
-         "scale": {"domain": [0, end], "nice": False}}  # fmt: skip
-    spec = shapes.curves(rows, x, shapes.from_zero(unit))
+    spec = shapes.curves(rows, shapes.axis("x", "time, s", (0, end)), shapes.from_zero(unit))
     where = f", {columns[0].part}" if len(columns) == 1 and columns[0].part else ""
     mean, peak = means(series), peaks(series)
     said = [
