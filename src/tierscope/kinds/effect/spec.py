@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, ValidationError
 
@@ -36,18 +36,11 @@ from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import spec_of
 
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
-
-
 Word = Annotated[str, Field(max_length=1 << 17)]
 Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
 Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
-
-
 _MAX_TIMEOUT_S = 86400 * 7
 _ROUNDS, _TIMEOUT, _SIZE = "10", "10min", "256m"
 """Defaults of options."""
@@ -216,14 +209,6 @@ class EffectSpec(MeasurementSpec):
     def identity(self) -> dict[str, Any]:
         """The command and the placement's name."""
         return self.pattern.model_dump(mode="json")
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """Never: nobody knows what a program goes over, and all of it is meant."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: no link bounds a program's time."""
-        return None
 
 
 SPEC = EffectSpec

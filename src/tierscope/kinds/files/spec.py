@@ -1,8 +1,8 @@
 """The spec of files: operations on small files of a directory."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -19,11 +19,6 @@ from tierscope.plans.axes import sampling
 from tierscope.plans.issuers import issuers, storage_targets, storage_threads
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
-
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
-
 
 _SAMPLE_S = 0.05
 _FILES = 1000
@@ -109,7 +104,11 @@ class FilesEvidence(OwnEvidence):
 
 
 class FilesSpec(MeasurementSpec):
-    """Operations a second, and the time that each takes."""
+    """Operations a second, and the time that each takes.
+
+    The file system's work is measured, with names and inodes in the kernel's caches; no link or
+    data sheet limits it.
+    """
 
     metric: ClassVar[str] = "operations"
     own_evidence: ClassVar[type[OwnEvidence]] = FilesEvidence
@@ -153,14 +152,6 @@ class FilesSpec(MeasurementSpec):
         """The pattern and the number of threads."""
         pattern = self.pattern.model_dump(mode="json")
         return {**pattern, "threads": len(self.cpus)}
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """Never: the file system's work is measured, with names and inodes cached by the kernel."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: no link or data sheet says how many files a file system makes."""
-        return None
 
     def set_up_s(self) -> float:
         """Seconds for making the files, for making or removing them between rows, and for removing

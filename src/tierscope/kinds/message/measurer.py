@@ -111,7 +111,6 @@ class Measurer:
         pairs = [pair for spec in specs for pair in spec.pairs]
         pattern, rule = specs[0].pattern, specs[0].sampling
         window = 1 if pattern.operation == "latency" else 2 * pattern.window
-        tag = TAGS * next(self._blocks)
         common = {
             "do": "exchange",
             "operation": pattern.operation,
@@ -120,8 +119,7 @@ class Measurer:
             "seconds": seconds,
             "sample_s": rule.sample_s,
             "patience_s": specs[0].patience_s + window * pattern.size / _SLOWEST_BYTES_PER_S,
-            "tag": tag,
-            "go_tag": tag,
+            "tag": TAGS * next(self._blocks),
             "sources": [pair.source.rank for pair in pairs],
         }
         facts = mpi.ranks().facts

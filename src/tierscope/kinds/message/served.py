@@ -281,12 +281,12 @@ def _meet(request: Message, world: World) -> bool:
     sources = request["sources"]
     leader = sources[0]
     if world.rank != leader:
-        world.comm.send(None, dest=leader, tag=request["go_tag"] + _HERE)
-        _heard(world, leader, request["go_tag"] + _GO, until)
+        world.comm.send(None, dest=leader, tag=tag + _HERE)
+        _heard(world, leader, tag + _GO, until)
         return True
-    there = [rank for rank in sources[1:] if _heard(world, rank, request["go_tag"] + _HERE, until)]
+    there = [rank for rank in sources[1:] if _heard(world, rank, tag + _HERE, until)]
     for rank in there:
-        world.comm.send(None, dest=rank, tag=request["go_tag"] + _GO)
+        world.comm.send(None, dest=rank, tag=tag + _GO)
     return True
 
 

@@ -26,7 +26,6 @@ from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, v
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.topology import Cache
 
 
 Operation = Literal["latency", "bandwidth", "both-ways"]
@@ -198,10 +197,6 @@ class MessageSpec(MeasurementSpec):
             ends = ((pair.source.host, pair.destination.host) for pair in self.pairs)
             found["together"] = ", ".join(f"host:{one} → host:{other}" for one, other in ends)
         return found
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """False: links are measured, not memory."""
-        return False
 
     def overwrites(self) -> bool:
         """False: there are no regions."""

@@ -1,8 +1,8 @@
 """The spec of watch: counters that are read at intervals."""
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,10 +15,6 @@ from tierscope.plans import grammar
 from tierscope.plans.axes import checked, identity
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
-
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
 
 
 class WatchPattern(Model):
@@ -64,14 +60,6 @@ class WatchSpec(MeasurementSpec):
         if self.pid is not None:
             return f"pid:{self.pid}"
         return f"cgroup:{self.cgroup}" if self.cgroup else "machine"
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """False: it goes over no memory."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: others make the traffic."""
-        return None
 
 
 SPEC = WatchSpec
