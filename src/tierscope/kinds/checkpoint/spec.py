@@ -94,13 +94,11 @@ class CheckpointPattern(Ruled):
             id="buffered",
         ),
     ] = True
-    """Files are opened with O_DIRECT, past the page cache."""
     depth: Annotated[
         int,
         Field(ge=1, le=4096),
         Property("Operations of each thread in flight", default="8", id="d{}", id_always=True),
     ] = 1
-    """Operations of each thread in flight."""
     block_size: Annotated[
         int,
         IN_BYTES,
@@ -109,7 +107,6 @@ class CheckpointPattern(Ruled):
             "Bytes of one operation", label="block", default="1m", words="{} blocks", id="b{}"
         ),
     ] = 1 << 20
-    """Bytes of one operation."""
     kills: Annotated[
         int,
         Field(ge=0, le=100_000),
@@ -119,7 +116,6 @@ class CheckpointPattern(Ruled):
             id="k{}",
         ),
     ] = 0
-    """Times to kill and restart a program while it saves checkpoints."""
 
     rules: ClassVar[tuple[Ruling, ...]] = (
         refuses(

@@ -49,13 +49,11 @@ class FilesPattern(Ruled):
             id="{}",
         ),
     ]
-    """Bytes of each file."""
     files: Annotated[
         int,
         Field(ge=1, le=10_000_000),
         Property("Files in each directory", default=f"{_FILES}", words="{} a directory", id="n{}"),
     ]
-    """In each directory."""
     directories: Annotated[
         Literal["own", "shared"],
         Property(
@@ -64,7 +62,6 @@ class FilesPattern(Ruled):
             words="{} directories",
         ),
     ] = "own"
-    """own: one for each thread; shared: one for all, of whose files each thread has its share."""
     fsync: Annotated[
         Literal["no", "file", "directory"],
         Property(

@@ -82,13 +82,11 @@ class MessagePattern(Ruled):
             help="Bytes of a message, as in 8..1m*8", default_help="8 of latency, 1m of bandwidth"
         ),
     ]
-    """Bytes of a message."""
     window: Annotated[
         int,
         Field(ge=1, le=1024),
         Property("Messages in flight, of bandwidth", single=True, id="w{}"),
     ] = 64
-    """Messages that are under way at once, of bandwidth."""
     memory: Annotated[
         str,
         Field(pattern=r"^(host|gpu|gpu:\d{1,3})$"),
