@@ -1,4 +1,4 @@
-"""What ``tierscope pmem-check`` found, as a table, with what each method proves."""
+"""The table of ``tierscope pmem-check``, and what each method proves."""
 
 from rich.console import Console
 from rich.text import Text

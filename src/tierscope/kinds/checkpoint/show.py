@@ -225,7 +225,7 @@ VIEW = View(
     method="Pinned threads write a state to one of two slots of the target, wait until it is "
     "durable, and write the slot's header; the time ends when that is durable, too. A restart "
     "opens the target, reads the last good checkpoint and verifies every cell of it. Medians of "
-    "rows and their 95% intervals.",
+    "samples and their 95% intervals.",
     columns=lambda _measured, _run: [Column("outlives", survives, number=False)],
     notes=lambda measured, _run: sentences(measured),
     pictures=(times,),

@@ -52,9 +52,9 @@ _PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTIL
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
 NOT_HELD = "in at least one run, memory was"
-"""How the note of a placement that did not hold begins."""
+"""Beginning of the note on a placement that did not hold."""
 _STRAY = 0.01
-"""Share of the memory on other nodes that is not worth a note."""
+"""Share of the memory on other nodes up to which there is no note."""
 _FIRST_LOOK_S = 0.02
 _LONGEST_GAP_S = 1.0
 _LOOKING = 20
@@ -132,7 +132,7 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
 
 
 def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
-    """Say that memory was not where the placement asks; empty where it was, or nobody knows."""
+    """Say that memory was not where the placement asks; empty where it was, or is not known."""
     total = sum(bytes_by_node.values())
     # Huge pages are not looked at, which would take as long again: there may be some.
     look = Look(0.0, bytes_by_node, {}, 1, threads, huge_bytes=total)
@@ -298,7 +298,7 @@ class Run:
         threads = sum(len([*Path(f"/proc/{pid}/task").glob("*")]) for pid in pids)
         self._threads = max(threads, self._threads)
         found = own_memory(pids)
-        # Tiering moves pages all the time: what it came to is what counts.
+        # Tiering moves pages all the time: the last distribution counts.
         enough = _NEARLY if self._tier else 1.0
         if sum(found.values()) > enough * sum(self._most.values()):
             self._most = found
@@ -322,7 +322,7 @@ class Run:
         return ProgramError(Cause.PROGRAM, f"{how}: {said}" if said else how)
 
     def _end(self, program: "subprocess.Popen[bytes]") -> None:
-        """Let a program whose client is done leave in order."""
+        """Terminate a program whose client has ended, within a grace period."""
         program.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             program.wait(_GRACE_S)
@@ -353,7 +353,7 @@ def _tree(pid: int) -> list[int]:
 
 @contextlib.contextmanager
 def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[select.poll]:
-    """Give what polls readable once one of the processes ends."""
+    """Give a poll object that becomes readable when one of the processes ends."""
     with contextlib.ExitStack() as stack:
         found = select.poll()
         for process in processes:
@@ -496,7 +496,7 @@ def _columns(spec: EffectSpec, ran: Ran, pauses: list[float] | None) -> Iterator
         found = re.findall(one.pattern, ran.output, re.MULTILINE)
         if not found:
             raise ProgramError(
-                Cause.PROGRAM, f"nothing that it printed is '{one.name}', '{one.pattern}'"
+                Cause.PROGRAM, f"its output has no match for '{one.name}', '{one.pattern}'"
             )
         yield Column(
             metric=one.metric, part=one.name, values=[_number(one.name, found[-1], one.factor)]
@@ -512,18 +512,20 @@ def _number(name: str, found: str | tuple[str, ...], factor: float) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1e30:
-        raise ProgramError(Cause.PROGRAM, f"what it printed as '{name}' is '{text}', no number")
+        raise ProgramError(
+            Cause.PROGRAM, f"'{name}' in its output is '{text}', which is not a number"
+        )
     return value
 
 
 def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
-    """Return the collector's pauses in ns; None where nobody asked."""
+    """Return the collector's pauses in ns; None where they were not asked for."""
     if not spec.gc_log:
         return None
     log = logs_in(scratch)
     if not log:
         raise ProgramError(
-            Cause.PROGRAM, "it wrote no log of a garbage collector: it is no JVM since JDK 9"
+            Cause.PROGRAM, "it wrote no garbage-collector log: it is not a JVM of JDK 9 or later"
         )
     return pauses(log)
 

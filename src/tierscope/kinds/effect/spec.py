@@ -68,7 +68,7 @@ without a unit, that is what is better."""
 UNITS = tuple(_UNITS)
 _PAGE = 4096
 NOTHING_MOVED = "in at least one run, no page was migrated"
-"""How the notes of tiering begin that moved nothing."""
+"""Beginning of the note on tiering that moved nothing."""
 _FILES = (".yaml", ".yml", ".json")
 AS_FOUND = "as-found"
 _NAME_LENGTH = 40
@@ -171,7 +171,7 @@ class EffectSpec(MeasurementSpec):
 
     kind: Literal["effect"] = "effect"
     cpus: Cpus
-    """Those that it may run on."""
+    """CPUs that the program may run on."""
     program: Words
     client: Annotated[list[Word], Field(max_length=10_000)] = []
     """A program that uses it and ends; none: it ends by itself. The client is not placed."""
@@ -182,7 +182,7 @@ class EffectSpec(MeasurementSpec):
     settings: Settings
     reported: Annotated[list[Reported], Field(max_length=100)] = []
     gc_log: bool = False
-    """It is a JVM, whose garbage collector's log is asked for."""
+    """The program is a JVM; its garbage collector's log is read."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 10
     """Runs."""
     timeout_s: Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S)] = 600.0
@@ -191,7 +191,7 @@ class EffectSpec(MeasurementSpec):
     pattern: EffectPattern
 
     def headline(self) -> str:
-        """The run's time, or of a program with a client the first number that is reported."""
+        """The run's time; of a program with a client, the first reported number."""
         return self.reported[0].metric if self.client and self.reported else _RUN_TIME
 
     def rounds(self) -> int:
@@ -248,7 +248,7 @@ class RightsError(Exception):
 
 
 class Tiered:
-    """Tiering that is on for a run."""
+    """Tiering that is active during a run."""
 
     def __init__(self, kernel: Kernel, session: Session) -> None:
         self._kernel = kernel
@@ -256,7 +256,7 @@ class Tiered:
         self._before = self._migrated()
 
     def enter(self) -> None:
-        """Enter the cgroup whose pages move; of tiering of the whole machine there is none."""
+        """Enter the cgroup whose pages move; tiering of the whole machine has none."""
         if self._session.cgroup:
             cgroups.enter(self._kernel, self._session.cgroup)
 
@@ -265,7 +265,7 @@ class Tiered:
         return _PAGE * (self._migrated() - self._before)
 
     def notes(self) -> list[str]:
-        """Return what a reader has to know: what works against it, and why nothing moved."""
+        """Return notes: conflicting settings, and why no pages moved."""
         by_damon = self._session.rules is not None
         found = warnings(self._kernel, by_damon)
         if not self.migrated_bytes():
@@ -310,9 +310,9 @@ def checked_tiers(settings: Settings) -> Settings:
 
 @contextlib.contextmanager
 def tiered(settings: Settings) -> Iterator[Tiered | None]:
-    """Have pages moved as a placement asks, from now to the end of the block; None: not at all.
+    """Move pages as a placement asks until the block ends; gives None without tiering.
 
-    Raises UserError where that cannot be, RightsError where it needs root.
+    Raises UserError where this machine cannot do it, RightsError where it needs root.
     """
     if not settings.tier:
         yield None
@@ -517,7 +517,7 @@ def _job(request: Request) -> Job:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
         job = replace(ready, reported=[*ready.reported, *metrics])
     if job.client and not job.reported:
-        raise request.wrong("client", "say by --metric what the client's output tells")
+        raise request.wrong("client", "name the figures in the client's output by --metric")
     return job
 
 

@@ -69,7 +69,7 @@ VIEW = View(
     title="Small files",
     method="Pinned threads repeat one operation, each time on the next of the files that were made "
     "for it; a rate is the operations of all threads over their time. The kernel has names, inodes "
-    "and data in its caches. Medians of rows and their 95% intervals.",
+    "and data in its caches. Medians of samples and their 95% intervals.",
     notes=lambda _measured, _run: [CACHES],
     pictures=(rates, tails),
     represents_path=False,

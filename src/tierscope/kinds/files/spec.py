@@ -22,7 +22,7 @@ from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, v
 
 _SAMPLE_S = 0.05
 _FILES = 1000
-"""A directory's by default; who asks for more may take more than a tenth of what is free."""
+"""Default number in a directory; a request for more may take over a tenth of the free space."""
 _SLOWEST_PER_S = 25.0
 """Files that are made or removed a second; a file system that is slower is taken for a hang."""
 
@@ -151,8 +151,8 @@ class FilesSpec(MeasurementSpec):
         return {**pattern, "threads": len(self.cpus)}
 
     def set_up_s(self) -> float:
-        """Seconds for making the files, for making or removing them between rows, and for removing
-        them."""
+        """Seconds for making the files, making or removing them between samples, and removing
+        them at the end."""
         directories = len(self.cpus) if self.pattern.directories == "own" else 1
         return super().set_up_s() + 4 * directories * self.pattern.files / _SLOWEST_PER_S
 

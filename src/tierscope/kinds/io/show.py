@@ -1038,9 +1038,9 @@ def _scale(members: Sweep) -> tuple[str, float]:
 
 VIEW = View(
     title="Storage",
-    method="Pinned threads keep operations in flight without a pause; rows are cut out of them by "
-    "time. Latency counts from before an operation is submitted, at a given rate from when it was "
-    "due, to when its end is seen. Medians of rows and their 95% intervals.",
+    method="Pinned threads keep operations in flight without a pause; a sample is what completes "
+    "in an interval of time. Latency runs from just before submission, or with --rate from the "
+    "time an operation was due, to its completion. Medians of samples and their 95% intervals.",
     table=show_table,
     pictures=(across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise),
     summary=summary_of,

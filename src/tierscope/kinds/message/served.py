@@ -21,7 +21,7 @@ _LIBRARY = "_lib/libtierscope-message.so"
 CODES = {0: "", 1: "silent", 2: "mpi", 3: "contents"}
 """Result of an exchange, of TsMessageResult; empty: success."""
 _STATUS = 64
-"""Bytes at least that a status takes, in case that mpi4py was built with another version."""
+"""Bytes at least that a status takes, in case mpi4py was built with another version."""
 _PAGE = 4096
 TAGS = 4
 """Of an exchange: two of the library, and these two."""
@@ -180,7 +180,7 @@ def check_mpi() -> None:
             return
         asked = "MPIX_GPU_query_support"
     else:
-        raise UserError("this MPI has no function that tells whether it sends from GPUs' memory")
+        raise UserError("this MPI has no function that reports whether it can send from GPU memory")
     raise UserError(f"this MPI, as it was built, does not send from GPUs' memory ({asked} says so)")
 
 

@@ -26,9 +26,9 @@ from tierscope.report.watch import (
 )
 
 _MAX_POINTS = 200
-"""Of a line; longer ones show means of several intervals."""
+"""Points of a line; longer series show means of several intervals."""
 _MOST_MARKED = 60
-"""Points of a line; more would touch each other and are left out."""
+"""Points of a line up to which they are marked; more would touch each other."""
 _MAX_LINES = 6
 _UNDRAWN = ("memory_free",)
 """Metrics that another one shows already."""
@@ -48,7 +48,7 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
 
 
 def means(series: Series) -> Values:
-    """Return the means over time of what a source told."""
+    """Return the means over time of a source."""
     found = {(c.metric, c.part): mean_of(series, c) for c in series.columns}
     return {key: value for key, value in found.items() if value is not None}
 
@@ -73,7 +73,7 @@ def summary_of(measured: list[Measurement]) -> str:
 
 
 def over_time(given: PictureInput) -> Iterator[Picture]:
-    """Yield a picture for each metric, a line for each place where anything happened."""
+    """Yield a picture for each metric, with a line for each place that is not all zero."""
     for m in given.measured:
         for series in m.series or []:
             for metric in dict.fromkeys(column.metric for column in series.columns):
@@ -83,7 +83,7 @@ def over_time(given: PictureInput) -> Iterator[Picture]:
 
 
 def _drawn(series: Series, metric: str) -> list[Column]:
-    """Return the columns in which most happened, in the order of the rows."""
+    """Return the columns with the largest sums, in the order of the table."""
     places = places_of((c.metric, c.part) for c in series.columns if c.metric == metric)
     found = [
         column
@@ -95,7 +95,7 @@ def _drawn(series: Series, metric: str) -> list[Column]:
 
 
 def without_rows(given: PictureInput) -> list[Picture]:
-    """Return generic bars of records that have no rows, as others may have made them."""
+    """Return generic bars of records without time series, such as imported ones."""
     without = [m for m in given.measured if not m.series]
     return generic.bars(replace(given, measured=without))
 

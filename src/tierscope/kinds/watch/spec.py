@@ -18,14 +18,14 @@ from tierscope.plans.request import Request, RequestForm
 
 
 class WatchPattern(Model):
-    """How often."""
+    """How often counters are read."""
 
     interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     """Seconds from one reading to the next."""
 
 
 class WatchSpec(MeasurementSpec):
-    """Memory in use, its mean over the time, and whatever else counters say."""
+    """Mean memory in use, and all other counters that were read."""
 
     metric: ClassVar[str] = "memory_used"
     observes: ClassVar[bool] = True
@@ -48,11 +48,11 @@ class WatchSpec(MeasurementSpec):
         return self.cpus
 
     def regions(self) -> list[Region]:
-        """None: it only looks."""
+        """None: it allocates no memory."""
         return []
 
     def identity(self) -> dict[str, Any]:
-        """How often, and what."""
+        """The interval and the watched object."""
         return {**self.pattern.model_dump(mode="json"), "watched": self.watched()}
 
     def watched(self) -> str:
