@@ -29,7 +29,7 @@ from tierscope.place.tier_look import look
 from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
 from tierscope.place.tiering import Session, warnings, why_nothing_moves
 from tierscope.plans import grammar
-from tierscope.plans.axes import checked, choices
+from tierscope.plans.axes import choices, parsed
 from tierscope.plans.gpu import flag
 from tierscope.plans.grammar import format_size
 from tierscope.plans.options import Option
@@ -42,8 +42,6 @@ Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
 _MAX_TIMEOUT_S = 86400 * 7
-_ROUNDS, _TIMEOUT, _SIZE = "10", "10min", "256m"
-"""Defaults of options."""
 _UNITS: dict[str, tuple[str, float]] = {
     "s": ("reported_time", 1e9),
     "ms": ("reported_time", 1e6),
@@ -488,11 +486,33 @@ READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
 command is needed and there is none."""
 
 
+_PLACEMENT = Option(
+    "placement",
+    "[NAME=]WORDS",
+    "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
+    "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
+    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
+    "as-found. May be given again; the others are compared with the first one",
+    "as-found",
+    many=True,
+)
+_METRIC = Option(
+    "metric",
+    "NAME[:UNIT]=REGEX",
+    "A number that it prints, the regular expression's first group; the last match counts. "
+    f"UNIT: {', '.join(UNITS)}. May be given again",
+    many=True,
+)
+_ROUNDS = Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10")
+_TIMEOUT = Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min")
+_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
+
+
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:
     """Yield a measurement for each placement."""
     job = _job(request)
-    text = request.options.get("placement", "")
-    for name, settings in checked(request, "placement", parse_placements, text).items():
+    for name, settings in parsed(request, _PLACEMENT, parse_placements).items():
         yield _spec(request, topology, job, name, settings)
 
 
@@ -500,7 +520,7 @@ def _job(request: Request) -> Job:
     """Return what is run: as a recipe has it, or the request itself."""
     command = _words(request, "command")
     client = _words(request, "client")
-    metrics = checked(request, "metric", parse_metrics, request.options.get("metric", ""))
+    metrics = parsed(request, _METRIC, parse_metrics)
     names = choices(request, "recipe", tuple(READY))
     if len(names) > 1:
         raise request.wrong("recipe", "name one")
@@ -511,7 +531,7 @@ def _job(request: Request) -> Job:
             raise request.wrong("command", "name the program after --, or a --recipe")
         job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
     else:
-        size = checked(request, "size", grammar.parse_size, request.options.get("size", _SIZE))
+        size = parsed(request, _SIZE, grammar.parse_size)
         ready = READY[names[0]](size, command)
         if ready is None:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
@@ -567,14 +587,9 @@ def _spec(
         "settings": settings,
         "reported": job.reported,
         "gc_log": job.gc_log,
-        "count": checked(
-            request, "rounds", grammar.parse_count, request.options.get("rounds", _ROUNDS), 1
-        ),
-        "timeout_s": checked(
-            request, "timeout", grammar.parse_duration, request.options.get("timeout", _TIMEOUT), 0,
-            _MAX_TIMEOUT_S,
-        ),
-        "save": checked(request, "save-output", _directory, request.options.get("save-output", "")),
+        "count": parsed(request, _ROUNDS, grammar.parse_count, 1),
+        "timeout_s": parsed(request, _TIMEOUT, grammar.parse_duration, 0, _MAX_TIMEOUT_S),
+        "save": parsed(request, _SAVE, _directory),
         "pattern": {"command": words, "placement": name},
     }  # fmt: skip
     return spec_of(request, EffectSpec, fields, [Path(job.program[0]).name, name])
@@ -588,34 +603,19 @@ def _directory(text: str) -> str:
 
 REQUEST = RequestForm(
     options=(
-        Option(
-            "placement",
-            "[NAME=]WORDS",
-            "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
-            "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
-            "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
-            "as-found. May be given again; the others are compared with the first one",
-            "as-found",
-            many=True,
-        ),
-        Option(
-            "metric",
-            "NAME[:UNIT]=REGEX",
-            "A number that it prints, the regular expression's first group; the last match counts. "
-            f"UNIT: {', '.join(UNITS)}. May be given again",
-            many=True,
-        ),
+        _PLACEMENT,
+        _METRIC,
         Option("gc-log", "", "It is a JVM: compare the pauses of its garbage collector", flag=True),
         Option(
             "client",
             "COMMAND",
             "A program that uses it and ends, not placed itself; it prints the metrics",
         ),
-        Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", _ROUNDS),
-        Option("timeout", "TIME", "Longest time of a run, at most 7 days", _TIMEOUT),
-        Option("save-output", "DIR", "Keep what it prints, a file for each run"),
+        _ROUNDS,
+        _TIMEOUT,
+        _SAVE,
         Option("recipe", "NAME", f"A ready program: {', '.join(READY)}"),
-        Option("size", "SIZE", "Bytes of a recipe's data", _SIZE),
+        _SIZE,
         Option("command", "COMMAND", "The program and its arguments", rest=True),
     ),
     expand=expand,

@@ -31,6 +31,7 @@ from tierscope.plans.axes import (
     checked,
     choices,
     identity,
+    parsed,
     sampling,
     sizes,
     targets,
@@ -67,12 +68,23 @@ _CURVE_PASSES = 1.0
 _FILL_PASSES = 2.0
 """SNIA PTS: sequential writes of twice the capacity, in blocks of 128 KiB."""
 _FILL_BLOCK, _FILL_DEPTH = 128 << 10, 32
-_ROUND_S = 60.0
 _MAX_ROUND_S = 3600.0
 _ROWS = 6
 """Samples of a round."""
 _MAX_SAMPLE_S = 60.0
 _SAMPLE_S = 0.05
+
+
+_HOSTS_FILE = Option(
+    "hosts-file",
+    "WORD",
+    "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
+    "each host writes its own region)",
+    "each",
+)
+_ROUND = Option(
+    "round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"
+)
 
 
 def in_fleet(files: Files, pattern: IoPattern, place: FleetPlace) -> Files:
@@ -441,13 +453,7 @@ def files(request: Request, target: Target, count: int) -> dict[str, Any]:
     for option in ("destroy-data", "second-word"):
         if option in request.options:
             raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
-    common = checked(
-        request,
-        "hosts-file",
-        grammar.parse_choice,
-        request.options.get("hosts-file", "each"),
-        ("each", "one"),
-    )
+    common = parsed(request, _HOSTS_FILE, grammar.parse_choice, ("each", "one"))
     made = {"path": target.path, "large": bool(asked)}
     if common == "one":
         return {**made, "size": size or _DEFAULT_BYTES, "common": {}}
@@ -518,14 +524,7 @@ def in_series(request: Request, specs: Sequence[IoSpec]) -> list[IoSpec]:
         raise request.wrong(
             option, "purge leaves an empty drive; it goes with fill or --write-saturation"
         )
-    round_s = checked(
-        request,
-        "round",
-        grammar.parse_duration,
-        request.options.get("round", f"{_ROUND_S:g}s"),
-        0,
-        _MAX_ROUND_S,
-    )
+    round_s = parsed(request, _ROUND, grammar.parse_duration, 0, _MAX_ROUND_S)
     steady = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s}
     curves = [
         _changed(spec, series=steady, sampling=_sampling(spec, round_s))
@@ -759,13 +758,7 @@ OPTIONS: tuple[Option, ...] = (
     options.PIN,
     Option("size", "SIZE", "Bytes of each file that is made", "1g over all threads"),
     Option("files", "LIST", "own: one for each thread; shared: all threads use one", "own"),
-    Option(
-        "hosts-file",
-        "WORD",
-        "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
-        "each host writes its own region)",
-        "each",
-    ),
+    _HOSTS_FILE,
     *options_of(Buffers),
     Option("buffers", "NODES", "Nodes that host buffers lie on: node:0 or node:*", "the CPUs' own"),
     Option("overwrite", "", "Write to files that tierscope did not make", flag=True),
@@ -793,7 +786,7 @@ OPTIONS: tuple[Option, ...] = (
         "they are steady or --budget is spent (24h)",
         flag=True,
     ),
-    Option("round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"),
+    _ROUND,
     Option("keep", "", "Keep and reuse the files that were made", flag=True),
     options.RATED,
     options.PRECISION,

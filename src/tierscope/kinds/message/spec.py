@@ -19,7 +19,7 @@ from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
-from tierscope.plans.axes import checked, sampling, sizes
+from tierscope.plans.axes import parsed, sampling, sizes
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
@@ -304,6 +304,18 @@ class _Figure:
     at_once: int = 1
 
 
+_PAIRS = Option(
+    "pairs",
+    "LIST",
+    "first (rank 0 and the first other host), all (in rounds in which each host has one "
+    "partner), bisection (one half of the hosts with the other, at once), or A-B",
+    "first",
+)
+_PATIENCE = Option(
+    "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
+)
+
+
 def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[MessageSpec]:
     """Yield a measurement for each set of pairs, operation and size."""
     given = sizes(request, "size")
@@ -313,10 +325,9 @@ def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[Messag
         for one in values_of(request, operation)
     ]
     patterns = [values for each in axes for values in combinations(request, MessagePattern, each)]
-    patience = request.options.get("patience", "10s")
-    patience_s = checked(request, "patience", grammar.parse_duration, patience, 1 - 1e-9, 3600)
+    patience_s = parsed(request, _PATIENCE, grammar.parse_duration, 1 - 1e-9, 3600)
     ends, cpus = _ends()
-    figures = checked(request, "pairs", _figures, request.options.get("pairs", "first"), ends)
+    figures = parsed(request, _PAIRS, _figures, ends)
     for figure, values in itertools.product(figures, patterns):
         fields: dict[str, Any] = {
             "initiator": f"host:{','.join(source.host for source, _ in figure.pairs)}",
@@ -381,17 +392,9 @@ def _of_pair(one: MessageEnd, other: MessageEnd, number: int = 0, at_once: int =
 
 REQUEST = RequestForm(
     options=(
-        Option(
-            "pairs",
-            "LIST",
-            "first (rank 0 and the first other host), all (in rounds in which each host has one "
-            "partner), bisection (one half of the hosts with the other, at once), or A-B",
-            "first",
-        ),
+        _PAIRS,
         *options_of(MessagePattern),
-        Option(
-            "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
-        ),
+        _PATIENCE,
         *options.SAMPLING,
     ),
     expand=expand,

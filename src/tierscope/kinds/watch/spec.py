@@ -12,7 +12,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar
-from tierscope.plans.axes import checked, identity
+from tierscope.plans.axes import checked, identity, parsed
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
@@ -70,12 +70,13 @@ LONGEST_S = 86400.0
 _CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 
 
+_INTERVAL = Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s")
+
+
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[WatchSpec]:
     """Yield the one measurement of a request."""
     given = request.options
-    interval = checked(
-        request, "interval", grammar.parse_duration, given.get("interval", "1s"), 0.099, 3600
-    )
+    interval = parsed(request, _INTERVAL, grammar.parse_duration, 0.099, 3600)
     seconds = LONGEST_S
     if "duration" in given:
         seconds = checked(
@@ -119,7 +120,7 @@ def _cgroup(text: str) -> str:
 
 REQUEST = RequestForm(
     options=(
-        Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s"),
+        _INTERVAL,
         Option("duration", "TIME", "How long to watch, at most 24h", "until Ctrl-C"),
         Option("pid", "PID", "Watch the memory of this process, too"),
         Option("cgroup", "PATH", "Watch the memory and pressure of this cgroup, too"),
