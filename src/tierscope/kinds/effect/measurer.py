@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
-from tierscope.kinds.effect.spec import EffectSpec, RightsError, Settings, Tiered, tiered
+from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError, shown
@@ -83,10 +83,6 @@ def pauses(log: str) -> list[float]:
     return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
 
 
-class UnplaceableError(Exception):
-    """The program cannot follow a policy that this machine could follow."""
-
-
 @dataclass(frozen=True)
 class Placed:
     """How a program is started under its placement."""
@@ -125,7 +121,7 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
         try:
             encoded = preloading(launch, asked, executable, encoded)
         except UserError as error:
-            raise UnplaceableError(str(error)) from None
+            raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
     return Placed(
         asked, launch.policy, encoded, executable, launch.mechanism, weights, tuple(launch.notes)
     )
@@ -202,8 +198,8 @@ class Run:
     def finish(self) -> Ran:
         """Run it to its end.
 
-        Raises ProgramError where it fails or takes too long, UserError, UnplaceableError or
-        RightsError where it cannot be placed.
+        Raises ProgramError where it fails or takes too long, UserError or UnplaceableError where
+        it cannot be placed.
         """
         with tiered(self._spec.settings) as self._tier:
             ran = self._finish()
@@ -409,10 +405,8 @@ class Measurer:
                 outcome = self._repetition(spec)
         except UserError as error:
             yield Skipped(id=name, cause=Cause.KERNEL, reason=str(error))
-        except RightsError as error:
-            yield Skipped(id=name, cause=Cause.PERMISSION, reason=str(error))
         except UnplaceableError as error:
-            yield Skipped(id=name, cause=Cause.PLACEMENT, reason=str(error))
+            yield Skipped(id=name, cause=error.cause, reason=str(error))
         except ProgramError as error:
             if not self.interrupted:
                 yield Failed(id=name, cause=error.cause, reason=str(error))

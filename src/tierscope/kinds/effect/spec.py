@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field, ValidationError
 
 from tierscope.model.base import Model
+from tierscope.model.cause import Cause
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.rules import Check, Ruled, Ruling
@@ -241,8 +242,12 @@ def _parse_metric(line: str) -> Reported:
         raise UserError(message) from None
 
 
-class RightsError(Exception):
-    """This user may not start tiering."""
+class UnplaceableError(Exception):
+    """A run that is skipped: it cannot have its placement, for a cause."""
+
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
 
 
 class Tiered:
@@ -310,14 +315,15 @@ def checked_tiers(settings: Settings) -> Settings:
 def tiered(settings: Settings) -> Iterator[Tiered | None]:
     """Move pages as a placement asks until the block ends; gives None without tiering.
 
-    Raises UserError where this machine cannot do it, RightsError where it needs root.
+    Raises UserError where this machine cannot do it, UnplaceableError where it needs root.
     """
     if not settings.tier:
         yield None
         return
     kernel = kernel_here()
     if kernel.live and os.geteuid() != 0:
-        raise RightsError(f"tier:{settings.tier} needs root; run tierscope as root")
+        why = f"tier:{settings.tier} needs root; run tierscope as root"
+        raise UnplaceableError(Cause.PERMISSION, why)
     session = begin(kernel, _asked(settings), own_cgroup=True)
     try:
         yield Tiered(kernel, session)

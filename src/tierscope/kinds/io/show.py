@@ -1,6 +1,7 @@
 """How measurements of storage are shown: their table, findings, remarks and pictures."""
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -494,14 +495,13 @@ def _split(array: BlockCounts, members: Sequence[BlockCounts]) -> str:
 
 def network_lines(measured: Sequence[Measurement]) -> list[str]:
     """Return a line for each mount and port, of all these measurements with their set-up."""
-    observed = [m.evidence for m in measured if m.evidence]
-    mounts: dict[str, list[NfsCounts]] = {}
-    ports: dict[str, list[PortCounts]] = {}
-    for evidence in observed:
+    mounts = defaultdict[str, list[NfsCounts]](list)
+    ports = defaultdict[str, list[PortCounts]](list)
+    for evidence in (m.evidence for m in measured if m.evidence):
         for mount in evidence.nfs or []:
-            mounts.setdefault(mount.name, []).append(mount)
+            mounts[mount.name].append(mount)
         for port in evidence.ports or []:
-            ports.setdefault(port.name, []).append(port)
+            ports[port.name].append(port)
     lines = [_mount(name, counts) for name, counts in mounts.items()]
     return [*lines, *(_port(name, counts) for name, counts in ports.items())]
 

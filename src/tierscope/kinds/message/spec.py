@@ -168,12 +168,14 @@ class MessageSpec(MeasurementSpec):
         Check(
             "pairs",
             "name a rank twice; it has one partner",
-            lambda spec: (
-                len({end.rank for pair in spec.pairs for end in (pair.source, pair.destination)})
-                == 2 * len(spec.pairs)
-            ),
+            lambda spec: len({end.rank for end in spec.ends}) == len(spec.ends),
         ),
     )
+
+    @property
+    def ends(self) -> list[MessageEnd]:
+        """Sources and destinations of all pairs."""
+        return [end for pair in self.pairs for end in (pair.source, pair.destination)]
 
     def headline(self) -> str:
         """A time or a rate."""
