@@ -14,9 +14,10 @@ from tierscope.model.cause import Cause
 from tierscope.model.event import CountedTraffic, Evidence
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
-from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.evidence import doubts, evidence_line, warnings
 from tierscope.report.run import show_run
 from tierscope.report.style import bar, make_console
+from tierscope.report.summary import warnings_of
 
 
 def measured(estimate: float, low: float, high: float, **more: Any) -> Measurement:
@@ -192,6 +193,20 @@ def test_a_figure_without_an_interval_says_why() -> None:
     text = shown(synthetic.run([bare]))
     assert "(no interval: few samples)" in text
     assert "no interval for 1 of 1 figures" in text
+
+
+def test_a_table_says_the_first_doubt_and_the_summary_counts_each() -> None:
+    made = synthetic.Maker().make("bandwidth", "node:0", "node:0", {"operation": "read"}, 3e10)
+    bare = synthetic.changed(made, ci_low=None, ci_high=None, no_interval="few-samples",
+                             stop="budget", evidence=Evidence(disturbed=2))  # fmt: skip
+    assert [*doubts(bare)] == ["disturbed", "no-interval", "short"]
+    assert warnings([bare]) == [
+        "1 of 1: disturbed: other programs took CPU time during some samples"
+    ]
+    assert warnings_of(synthetic.run([bare]))[-2:] == [
+        "no interval for 1 of 1 figures",
+        "other programs took CPU time during 1 of 1 measurement",
+    ]
 
 
 def test_tables_fit_a_hundred_columns(run: Run) -> None:

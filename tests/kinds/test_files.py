@@ -90,6 +90,12 @@ def test_what_cannot_be_asked_for_is_named(
     assert str(refused.value).startswith(says)
 
 
+def test_threads_on_storage_have_a_maximum(machine: Topology) -> None:
+    request = Request(kind="io", options={"to": "file:/data", "threads": "5000"})
+    with pytest.raises(UserError, match="--threads: 5000 is too many; the maximum is 4096"):
+        expand([request], machine, thp=True)
+
+
 # What is measured
 
 

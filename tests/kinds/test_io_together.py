@@ -189,7 +189,7 @@ def test_outliers_firmware_and_what_is_lost_together_are_told() -> None:
     both = joint(dict.fromkeys(drives, 700000000.0), nvme0n1=1.5, nvme2n1=2.25)
     assert together_remarks([*found, both]) == [
         "sequential reads: 4 targets together reach 2.80 GB/s, 80% of the sum of each alone",
-        "dev:/dev/nvme0n1 was done first, after 1.5 s; dev:/dev/nvme2n1 last, after 2.25 s",
+        "dev:/dev/nvme0n1 finished first, after 1.5 s; dev:/dev/nvme2n1 last, after 2.25 s",
         "alone, dev:/dev/nvme2n1 has 50% of the median of the 4 targets",
         "drives of model FAST differ in firmware: 1.0 on nvme0n1, nvme1n1, nvme3n1; 0.9 on nvme2n1",
     ]

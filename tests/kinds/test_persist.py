@@ -15,13 +15,14 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
-from tierscope.kinds.persist.show import alone, cheapest, cost
+from tierscope.kinds.persist.show import alone, cheapest
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
+from tierscope.report import figures
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
 
@@ -277,7 +278,7 @@ def test_a_method_costs_as_many_times_its_own_stores() -> None:
     assert alone(by_method["stores"], measured) is None
     assert alone(by_method["nt-stores"], measured) is None
     assert alone(made("clwb", 1.0, order="random"), measured) is None
-    ratio = cost(by_method["nt-drain"], by_method["nt-stores"])
+    ratio = figures.ratio(by_method["nt-drain"], by_method["nt-stores"])
     assert ratio.estimate == pytest.approx(20, rel=0.01)
     assert ratio.ci_low is not None
     assert ratio.ci_high is not None

@@ -70,7 +70,7 @@ def test_a_worn_drive_is_warned_of() -> None:
         "nvme0n1 is worn: 104% of its expected life is used",
         "nvme0n1 has 3% of its spare blocks left",
         "nvme0n1 counts 2 media errors",
-        "nvme0n1 says that it is unreliable or read-only",
+        "nvme0n1 reports that it is unreliable or read-only",
     ]
 
 

@@ -43,10 +43,10 @@ def knee(intervals: Mapping[int, tuple[float, float]]) -> Knee:
     )
 
 
-def knee_of(measurements: Iterable[Measurement]) -> Knee:
-    """Return the knee of measurements that differ in their threads; one without an interval counts
-    with its estimate."""
-    return knee({int(m.pattern["threads"]): _interval(m) for m in measurements})
+def knee_of(measurements: Iterable[Measurement], key: str = "threads") -> Knee:
+    """Return the knee of measurements that differ in a count, such as their threads; one without an
+    interval counts with its estimate."""
+    return knee({int(m.pattern[key]): _interval(m) for m in measurements})
 
 
 def _interval(measurement: Measurement) -> tuple[float, float]:

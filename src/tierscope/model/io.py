@@ -216,7 +216,6 @@ class IoPattern(Ruled):
             "Reads among the operations of mix, 1 to 99", default="70", words="{}% reads", id="{}"
         ),
     ] = None
-    """Percent of reads of operation mix."""
     order: Annotated[Literal["sequential", "random", "zipf"], ORDER] = "sequential"
     zipf: Annotated[Annotated[float, Field(gt=0, le=10)] | None, SKEW.but(flag="zipf-alpha")] = None
     """Exponent of order zipf."""
@@ -236,26 +235,22 @@ class IoPattern(Ruled):
         BlockBytes | None,
         Property("Offsets are multiples of it", default_help="the block size", single=True),
     ] = None
-    """Offsets are multiples of it; of the block size where absent."""
     misalign: Annotated[
         int,
         IN_BYTES,
         Field(ge=0, lt=1 << 20),
         Property("Bytes added to every offset", single=True, identity=False),
     ] = 0
-    """Bytes added to every offset, to find out what misaligned access costs."""
     offset: Annotated[
         int,
         IN_BYTES,
         Field(ge=0, le=1 << 60),
         Property("Offset of the used part of each file", single=True, identity=False),
     ] = 0
-    """Offset of the used range in each file."""
     range: Annotated[
         Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
         Property("Used bytes of each file", default_help="up to its end", single=True),
     ] = None
-    """Used bytes of each file, from ``offset`` on; the rest of the file where absent."""
     backend: Annotated[
         Backend, Property(default_help="io_uring; of GPUs, cufile", words="{}", id_always=True)
     ] = "posix"
@@ -267,7 +262,6 @@ class IoPattern(Ruled):
             id="buffered",
         ),
     ] = True
-    """O_DIRECT: past the page cache."""
     cache: Annotated[
         Literal["as-found", "warm", "cold"] | None,
         Property(
@@ -276,21 +270,17 @@ class IoPattern(Ruled):
             default_help="cold where direct, else warm",
         ),
     ] = None
-    """What the page cache holds of the files when a repetition begins: all that fits, or nothing of
-    files that tierscope made. Absent: cold of direct I/O, else warm."""
     depth: Annotated[
         int,
         Field(ge=1, le=4096),
         Property("Operations of each thread in flight, as in 1..256*2", id="d{}", id_always=True),
     ] = 1
-    """Operations of each thread in flight."""
     batch: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
         Property(
             "Maximum operations per submission", default_help="as many as are free", single=True
         ),
     ] = None
-    """Most operations that one system call submits; as many as are free where absent."""
     registered: Annotated[
         bool,
         Property(
@@ -299,27 +289,21 @@ class IoPattern(Ruled):
     ] = False
     """Buffers and files are registered beforehand (io_uring, cuFile)."""
     sqpoll: Annotated[bool, _SWITCH.but(help="io_uring: a kernel thread takes submissions")] = False
-    """io_uring: a kernel thread picks submissions up."""
     iopoll: Annotated[
         bool, _SWITCH.but(help="io_uring: poll for completions, without interrupts")
     ] = False
-    """io_uring: completions are polled for, without interrupts."""
     fsync: Annotated[Synced, _SYNC.but(help="fsync every N writes per thread")] = 0
     """fsync every N writes of a thread; 0: never."""
     fdatasync: Annotated[Synced, _SYNC.but(help="fdatasync every N writes per thread")] = 0
     end_fsync: Annotated[
         bool, _SWITCH.but(help="With --amount: fsync at the end, inside the figure")
     ] = False
-    """fsync of every file at the end of a repetition, before its clock stops; goes with
-    ``amount``."""
     refill: Annotated[bool, _SWITCH.but(help="New data for each write")] = False
-    """Each write has new data."""
     compressible: Annotated[
         int,
         Field(ge=0, le=100),
         Property("Percent of each block that compresses away", single=True, identity=False),
     ] = 0
-    """Percent of each block that compresses away."""
     rate: Annotated[
         Annotated[float, Field(gt=0, le=1e12)] | None,
         Property("Operations a second of all threads, as in 1000,5000 (open loop)", id="r{}"),
@@ -330,7 +314,6 @@ class IoPattern(Ruled):
         Literal["regular", "poisson"] | None,
         Property("Arrival process for --rate: regular or poisson", default="poisson"),
     ] = None
-    """How operations of a given rate are spaced."""
     amount: Annotated[
         Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
         Property(
@@ -338,11 +321,11 @@ class IoPattern(Ruled):
             single=True,
         ),
     ] = None
-    """Bytes that each thread moves in a repetition, which then is one row. Absent: by time."""
+    """A repetition is then one sample."""
     time_limit_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     """Seconds after which a repetition of an amount ends, whatever is left of it."""
     ramp_s: Annotated[float, Field(ge=0, le=1e6)] | None = None
-    """Seconds of operations before the first row; all rows are of one repetition then."""
+    """Seconds of operations before the first sample; all samples are of one repetition then."""
     seed: Annotated[
         int,
         Field(ge=0, lt=1 << 63),
@@ -351,7 +334,6 @@ class IoPattern(Ruled):
     verify: Annotated[
         bool, _SWITCH.but(help="Verify each block read; read back every block written")
     ] = False
-    """Every block that is read is checked; every block written is read back at the end."""
     require: Annotated[
         Way | None,
         Property(
@@ -360,7 +342,6 @@ class IoPattern(Ruled):
             metavar="WAY",
         ),
     ] = None
-    """The way that all operations have to take; another one fails the measurement."""
     cufile: Annotated[
         CufileSetting | None,
         Property(
@@ -370,8 +351,7 @@ class IoPattern(Ruled):
             metavar="KEY=VALUES",
         ),
     ] = None
-    """What cufile.json sets for these operations in place of what it says: a key with its sections,
-    and its value as JSON. Absent: cufile.json as it is."""
+    """A key with its sections, and its value as JSON; absent: cufile.json unchanged."""
 
     rules: ClassVar[tuple[Ruling, ...]] = (
         Prunes("read_percent", unless={"operation": "mix"}),

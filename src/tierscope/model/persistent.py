@@ -19,7 +19,7 @@ once; pool-objects: the same, whose object ids are translated for each element; 
 device of DAX."""
 
 BackedBy = Literal["", "battery"]
-"""Empty: the user says nothing of it."""
+"""Empty: the user declares none."""
 
 
 class Persistent(Ruled):
@@ -107,7 +107,7 @@ class PersistentEvidence(Model):
     node: int | None = None
     """As the kernel tells of the device, or as pages are bound."""
     backed_by: str | None = None
-    """By the user's word."""
+    """As the user declared; not verified."""
     objects: int | None = None
     """Objects of an array in a pool."""
     offset: int | None = None

@@ -63,7 +63,7 @@ class CrashCheck(Model):
 
     @property
     def passed(self) -> bool:
-        """Nothing speaks against the data or the method."""
+        """Whether neither the data nor the method failed."""
         return self.verdict in ("consistent", "caught", "skipped")
 
 

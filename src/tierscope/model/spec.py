@@ -241,12 +241,13 @@ class MeasurementSpec(Ruled):
     def identity(self) -> dict[str, Any]:
         """The pattern as run files record it: flat, and what comparisons join on."""
 
-    @abstractmethod
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
         """Whether caches may hold all that it goes over, so that its figure is not memory's.
 
         ``caches`` are the CPUs' as the system names them; a kind on GPUs knows those of GPUs.
+        False for kinds that do not measure memory.
         """
+        return False
 
     def fits_memory_side_cache(self, nodes: Sequence["Node"]) -> bool:
         """Whether the cache in front of a node may hold all that it goes over of that node."""
@@ -259,9 +260,9 @@ class MeasurementSpec(Ruled):
             for cache in node.memory_side_caches
         )
 
-    @abstractmethod
-    def limit(self, paths: "Paths") -> "Limit | None":
+    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
         """Theoretical rate that bounds it; None where no link's rate is known, or none applies."""
+        return None
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
         """A bound other than the measured memory; None where none is known."""
@@ -357,10 +358,6 @@ class MemorySpec(MeasurementSpec):
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:
         """Whether the last-level caches of its CPUs can hold its regions."""
         return bool(caches) and self.host_bytes() <= last_level_bytes(caches, self.thread_cpus())
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: links have rates, and most kinds measure times."""
-        return None
 
     def path_limit(self, paths: "Paths", traffic: "Traffic") -> "Limit | None":
         """The limit of an operation by its path; none where caches may hold the regions."""

@@ -1,4 +1,4 @@
-"""What is known of a storage target: the path, its file system, the drives below."""
+"""Facts about a storage target: its path, its file system, and the drives below."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -48,7 +48,7 @@ class PathFacts(Model):
 
 
 class DriveState(Model):
-    """What of a drive changes while it works."""
+    """State of a drive that changes while it works."""
 
     temperature_c: float | None = None
     """Its composite temperature."""
@@ -160,7 +160,7 @@ null_blk, which keeps no data unless it was told to."""
 
 
 class DriveWear(Model):
-    """How worn an NVMe drive is, by its own account; engine/storage/drive_wear.h has the source."""
+    """Wear of an NVMe drive, as it reports; engine/storage/drive_wear.h has the source."""
 
     used_percent: Count
     """Percent used of the life that its maker expects."""

@@ -36,13 +36,11 @@ class StreamPattern(Ruled):
     size: Annotated[
         Bytes, SIZE.but(help="Bytes of the array, over all threads, as in 64k..1g", label="size")
     ]
-    """Bytes of the array, over all threads."""
     pages: Annotated[Pages, PAGES] = "thp"
     order: Annotated[Literal["sequential", "random", "zipf"], ORDER] = "sequential"
     zipf_alpha: Annotated[float, Field(gt=0, le=10), SKEW] = ZIPF_ALPHA
     """How much hot blocks are preferred; of order zipf."""
     access_size: Annotated[Bytes, ACCESS_SIZE] = 1024
-    """Bytes that are touched without a pause."""
     prefetch: Annotated[
         int,
         IN_BYTES,

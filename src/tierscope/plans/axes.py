@@ -24,6 +24,7 @@ from tierscope.plans.options import (
     PINS,
     POLICIES,
     PREFETCHER_STATES,
+    Option,
 )
 from tierscope.plans.persistent import persistent_placement
 from tierscope.plans.pinning import pinned
@@ -308,6 +309,12 @@ def checked(request: Request, option: str, make: Callable[..., Value], *given: A
         raise request.wrong(option, error) from None
     except ValidationError as error:
         raise request.wrong(option, reason(error)) from None
+
+
+def parsed(request: Request, option: Option, parse: Callable[..., Value], *given: Any) -> Value:
+    """Return the value of an option, or of its default where a request does not have it."""
+    text = request.options.get(option.name, option.default)
+    return checked(request, option.name, parse, text, *given)
 
 
 def sampling(request: Request) -> dict[str, float]:

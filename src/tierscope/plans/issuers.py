@@ -7,10 +7,12 @@ from pathlib import Path
 from tierscope.model.endpoint import EndpointKind, Initiator, Target
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
-from tierscope.plans import machine
+from tierscope.plans import grammar, machine
 from tierscope.plans.axes import checked, initiators_of, pinned_cpus, targets
 from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node
 from tierscope.plans.request import Request
+
+_MAX_THREADS = 4096
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,12 @@ def storage_targets(request: Request, spec: type[MeasurementSpec]) -> list[Targe
     if "to" not in request.options:
         return [Target(kind=EndpointKind.FILE, path=str(Path.cwd()))]
     return targets(request, "to", spec)
+
+
+def storage_threads(request: Request, issuer: Issuer) -> list[int]:
+    """Return a request's numbers of threads, 1 where none is given; more than CPUs are allowed."""
+    text = request.options.get("threads", "1")
+    found: list[int] = checked(request, "threads", grammar.expand_counts, text, len(issuer.cpus))
+    if max(found) > _MAX_THREADS:
+        raise request.wrong("threads", f"{max(found)} is too many; the maximum is {_MAX_THREADS}")
+    return found

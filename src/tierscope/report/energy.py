@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.model.evidence import EnergyDomain, EnergyEvidence, EnergySource
-from tierscope.model.run import Figure, Measurement, Run
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.style import new_table, note, title
 from tierscope.report.watch import lacking_lines
 
-_PICO = 1e-12
+_SCALES = {"power": 1.0, "power_above_idle": 1.0, "energy_per_bit": 1e-12}
+"""What the table divides the values of metrics by."""
 _NVML: EnergySource = "NVML"
 
 
@@ -27,7 +27,7 @@ def show_energy(console: Console, run: Run) -> None:
         for line in explained([energy for _, energy in measured]):
             note(console, line)
     elif not known:
-        note(console, "of no measurement: nobody noted when its rows were taken")
+        note(console, "not known for any measurement: the times of its samples were not recorded")
     for line in dict.fromkeys(
         line for _, energy in known for line in lacking_lines(energy.lacking or [])
     ):
@@ -37,34 +37,23 @@ def show_energy(console: Console, run: Run) -> None:
 def _show_table(console: Console, measured: list[Measurement]) -> None:
     parts = dict.fromkeys(f.part for m in measured for f in m.figures if f.metric == "power")
     parts.pop("", None)
-    table = new_table()
-    table.add_column("measurement", overflow="fold")
-    for name in ("figure", "W", "W above idle", "pJ/bit"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for part in parts:
-        table.add_column(f"{part}, W", justify="right")
+    of_parts = [f"{part}, W" for part in parts]
+    headings = ("measurement", "figure", "W", "W above idle", "pJ/bit", *of_parts)
+    table = new_table(*headings, words=("measurement",))
     for m in measured:
-        unit, factor = figures.scale_of(m.unit or "count", [m.estimate or 0.0])
-        cells = [m.id, f"{figures.plain(m, factor)} {unit}"]
-        cells += [
-            _cell(figures.side_figure(m, metric), scale)
-            for metric, scale in (
-                ("power", 1.0),
-                ("power_above_idle", 1.0),
-                ("energy_per_bit", _PICO),
-            )
-        ]
-        cells += [_plain(figures.side_figure(m, "power", part)) for part in parts]
-        table.add_row(*map(Text, cells))
+        unit, factor = figures.common_scale([m])
+        found = [figures.side_figure(m, metric) for metric in _SCALES]
+        each = [figures.side_figure(m, "power", part) for part in parts]
+        table.add_row(
+            m.id,
+            f"{figures.plain(m, factor)} {unit}",
+            *(
+                "–" if one is None else figures.with_interval(one, scale)
+                for one, scale in zip(found, _SCALES.values(), strict=True)
+            ),
+            *("" if one is None else figures.plain(one, 1.0) for one in each),
+        )
     console.print(table)
-
-
-def _cell(figure: Figure | None, factor: float) -> str:
-    return "–" if figure is None else figures.with_interval(figure, factor)
-
-
-def _plain(figure: Figure | None) -> str:
-    return "" if figure is None else figures.plain(figure, 1.0)
 
 
 def explained(energies: Sequence[EnergyEvidence]) -> list[str]:

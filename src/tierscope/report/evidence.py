@@ -1,12 +1,12 @@
-"""Storage targets in words, as their evidence has them."""
+"""What measurements observed, in words: targets, GPUs, pages, and doubts about figures."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
+from typing import Literal
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.machine.links import pcie_name, pcie_rate
 from tierscope.model.endpoint import format_ranges, parse_endpoint
@@ -21,6 +21,30 @@ from tierscope.report import figures
 from tierscope.report.figures import BOUND, size_text
 from tierscope.report.naming import no_interval_text
 from tierscope.report.style import new_table, note, title
+
+Doubt = Literal["interrupted", "disturbed", "unsteady", "no-interval", "whole", "short", "wide"]
+"""What makes a figure less sure; ``whole``: it has no interval because it is of no sample."""
+WIDE = 0.05
+"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+_SHORT = "short of the precision asked for, raise --budget"
+_VERDICTS: dict[Doubt, str] = {
+    "interrupted": "interrupted",
+    "disturbed": "disturbed: other programs took CPU time during some samples",
+    "unsteady": "without a steady state when the time was over, raise --budget",
+    "short": _SHORT,
+}
+_MAX_TRACE_ROWS = 8
+_TRACE_GROUPS = (
+    ("call", "calls of the CUDA runtime, on the host"),
+    ("operation", "copies and memsets, on the device"),
+    ("kernel", "kernels"),
+)
+_ANSWERS = {
+    "yes": "data written would have survived power loss",
+    "no": "data written would not have survived power loss",
+    "unknown": "whether data written would have survived power loss is unknown",
+}
+_MAX_NOTES = 4
 
 
 def targets_text(evidence: Evidence) -> str:
@@ -86,7 +110,7 @@ def temperatures(observed: Iterable[Evidence]) -> str:
 
 
 def storage_warnings(observed: Iterable[Evidence]) -> list[str]:
-    """What a reader must know of the drives and of the way to servers: each once."""
+    """Return warnings about drives and the network, each once."""
     observed, lines = list(observed), []
     for drive in _drives(observed):
         if drive.note:
@@ -115,7 +139,7 @@ def _network(evidence: Evidence) -> Iterator[str]:
 
 
 def _worn(drive: DriveFacts) -> list[str]:
-    """Say what a drive complains of itself."""
+    """Return a drive's own warnings."""
     wear = drive.wear
     if wear is None:
         return []
@@ -127,7 +151,7 @@ def _worn(drive: DriveFacts) -> list[str]:
     if wear.media_errors:
         found.append(f"{drive.name} counts {wear.media_errors:.0f} media errors")
     if wear.warnings & 0b1100:
-        found.append(f"{drive.name} says that it is unreliable or read-only")
+        found.append(f"{drive.name} reports that it is unreliable or read-only")
     return found
 
 
@@ -147,14 +171,6 @@ def _drives(observed: Iterable[Evidence]) -> Iterator[DriveFacts]:
     return (
         drive for evidence in observed for facts in evidence.storage or [] for drive in facts.drives
     )
-
-
-_MAX_TRACE_ROWS = 8
-_TRACE_GROUPS = (
-    ("call", "calls of the CUDA runtime, on the host"),
-    ("operation", "copies and memsets, on the device"),
-    ("kernel", "kernels"),
-)
 
 
 def states_of(measurement: Measurement) -> list[GpuState]:
@@ -218,34 +234,24 @@ def _show_trace(console: Console, heading: str, rows: list[TraceRow]) -> None:
     if not rows:
         return
     total = sum(row.total_ns for row in rows)
-    table = new_table()
-    table.add_column("share", justify="right")
-    for name in ("total ms", "count", "mean µs", "median µs", "min µs", "max µs", "stddev µs"):
-        table.add_column(name, justify="right")
-    table.add_column(heading)
+    times = ("mean µs", "median µs", "min µs", "max µs", "stddev µs")
+    table = new_table("share", "total ms", "count", *times, heading, words=(heading,))
     for row in rows[:_MAX_TRACE_ROWS]:
-        times = (row.mean_ns, row.median_ns, row.min_ns, row.max_ns, row.stddev_ns)
+        values = (row.mean_ns, row.median_ns, row.min_ns, row.max_ns, row.stddev_ns)
         table.add_row(
             f"{row.total_ns / total:.1%}" if total else "",
             f"{row.total_ns / 1e6:.2f}",
             str(row.count),
-            *(f"{value / 1e3:.1f}" for value in times),
-            Text(_moved(row)),
+            *(f"{value / 1e3:.1f}" for value in values),
+            _moved(row),
         )
     console.print(table)
 
 
 def _moved(row: TraceRow) -> str:
     """``memcpy host to GPU, 48 x 64 MiB, 3221 MB``."""
-    each = f", {row.count} x {figures.size_text(row.each_bytes)}" if row.each_bytes else ""
+    each = f", {row.count} x {size_text(row.each_bytes)}" if row.each_bytes else ""
     return row.name + each + (f", {row.bytes / 1e6:.0f} MB" if row.bytes else "")
-
-
-_ANSWERS = {
-    "yes": "data written would have survived power loss",
-    "no": "data written would not have survived power loss",
-    "unknown": "nobody can tell whether data written would have survived power loss",
-}
 
 
 def survival_lines(measurements: Sequence[Measurement]) -> list[str]:
@@ -265,11 +271,8 @@ def mapped_text(_measurement: Measurement, evidence: Evidence) -> str:
         return ""
     parts = [_kept_in(found)]
     if found.is_pmem is not None:
-        parts.append(
-            "libpmemobj pool, made durable by flushes"
-            if found.is_pmem
-            else "libpmemobj pool, made durable by msync"
-        )
+        way = "flushes" if found.is_pmem else "msync"
+        parts.append(f"libpmemobj pool, made durable by {way}")
     if found.namespace_mode:
         parts.append(f"namespace of mode {found.namespace_mode}")
     if found.mount_policy:
@@ -277,7 +280,7 @@ def mapped_text(_measurement: Measurement, evidence: Evidence) -> str:
     if found.bad_blocks:
         parts.append(f"{found.bad_blocks} bad blocks")
     if found.backed_by:
-        parts.append(f"backed by a {found.backed_by}, by the user's word")
+        parts.append(f"backed by a {found.backed_by}, as the user declared")
     return ", ".join(parts)
 
 
@@ -293,25 +296,11 @@ def _kept_in(found: PersistentEvidence) -> str:
     return f"not persistent memory ({found.file_system or 'a file system'})"
 
 
-_MAX_NOTES = 4
-
-
 def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
     observed = [m for m in measurements if m.evidence]
     parts = []
-    for facet in (
-        _targets,
-        mapped_text,
-        _pages,
-        _elsewhere,
-        _traffic,
-        _huge,
-        _cpus,
-        _instructions,
-        _prefetchers,
-        _verified,
-    ):
+    for facet in _FACETS:
         counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
@@ -320,10 +309,6 @@ def evidence_line(measurements: list[Measurement]) -> str:
     evidence = [m.evidence for m in observed if m.evidence]
     parts += [*filter(None, [temperatures(evidence)]), *with_counts(evidence), *_gpus(evidence)]
     return f"observed: {'; '.join(parts)}" if parts else ""
-
-
-def _targets(_measurement: Measurement, evidence: Evidence) -> str:
-    return targets_text(evidence)
 
 
 def _pages(_measurement: Measurement, evidence: Evidence) -> str:
@@ -394,17 +379,24 @@ def _cpus(measurement: Measurement, evidence: Evidence) -> str:
     return f"threads on other CPUs, {format_ranges(tuple(sorted(set(evidence.cpus))))}"
 
 
-def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
-    return evidence.isa or evidence.library or ""
-
-
 def _prefetchers(_measurement: Measurement, evidence: Evidence) -> str:
     state = evidence.prefetchers or ""
     return "" if not state or state.startswith("unknown") else f"prefetchers {state}"
 
 
-def _verified(_measurement: Measurement, evidence: Evidence) -> str:
-    return "data verified" if evidence.verified else ""
+_FACETS: tuple[Callable[[Measurement, Evidence], str], ...] = (
+    lambda _m, evidence: targets_text(evidence),
+    mapped_text,
+    _pages,
+    _elsewhere,
+    _traffic,
+    _huge,
+    _cpus,
+    lambda _m, evidence: evidence.isa or evidence.library or "",
+    _prefetchers,
+    lambda _m, evidence: "data verified" if evidence.verified else "",
+)
+"""What is said of each measurement's evidence; empty where it has nothing of it."""
 
 
 def with_counts(observed: list[Evidence]) -> list[str]:
@@ -431,21 +423,25 @@ def remarks(measurements: list[Measurement]) -> list[str]:
     return [line for line in (*warnings(measurements), evidence_line(measurements)) if line]
 
 
-_SHORT = "short of the precision asked for, raise --budget"
+def doubts(m: Measurement) -> Iterator[Doubt]:
+    """Yield what makes a figure less sure, the most important first."""
+    if m.stop == "interrupted":
+        yield "interrupted"
+    if m.evidence and m.evidence.disturbed:
+        yield "disturbed"
+    if m.stop == "budget" and m.rounds:
+        yield "unsteady"
+    if not figures.has_interval(m):
+        yield "whole" if m.no_interval in ("observed", "imported") else "no-interval"
+    if m.stop == "budget" and not m.rounds:
+        yield "short"
+    if figures.relative_half(m) > WIDE:
+        yield "wide"
 
 
 def verdict(m: Measurement) -> str:
-    """Return what makes a figure less sure, the first thing that a reader has to know; empty where
-    nothing does."""
-    if m.stop == "interrupted":
-        return "interrupted"
-    if m.evidence and m.evidence.disturbed:
-        return "disturbed: other programs took CPU time during some samples"
-    if m.stop == "budget" and m.rounds:
-        return "without a steady state when the time was over, raise --budget"
-    if text := no_interval_text(m):
-        return text
-    return _SHORT if m.stop == "budget" else ""
+    """Return the first doubt about a figure in words; empty where there is none."""
+    return next((_VERDICTS.get(doubt) or no_interval_text(m) for doubt in doubts(m)), "")
 
 
 def sure_line(measured: Sequence[Measurement]) -> str:

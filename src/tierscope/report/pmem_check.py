@@ -1,9 +1,8 @@
-"""What ``tierscope pmem-check`` found, as a table, with what each method proves."""
+"""The table of ``tierscope pmem-check``, and what each method proves."""
 
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.model.errors import counted
 from tierscope.model.pmem_check import CrashCheck, CrashReport
 from tierscope.report.style import new_table, note, title
 
@@ -43,19 +42,15 @@ def show_crashes(console: Console, report: CrashReport) -> None:
     """Print each writer with what was tried and found."""
     title(console, f"Crash consistency in {report.directory}")
     console.print(Text(_about(report)))
-    table = new_table()
-    table.add_column("method", no_wrap=True)
-    table.add_column("writer")
-    table.add_column("tried", justify="right")
-    table.add_column("consistent", justify="right")
-    table.add_column("verdict", no_wrap=True)
+    words = ("method", "writer", "verdict")
+    table = new_table("method", "writer", "tried", "consistent", "verdict", words=words)
     for check in report.checks:
-        consistent = f"{check.tried - check.inconsistent:,}" if check.tried else ""
+        unit = _UNITS[check.method] if check.tried == 1 else f"{_UNITS[check.method]}s"
         table.add_row(
-            Text(_METHODS[check.method]),
-            Text(_WRITERS[check.writer]),
-            Text(_tried(check)),
-            Text(consistent),
+            _METHODS[check.method],
+            _WRITERS[check.writer],
+            f"{check.tried:,} {unit}" if check.tried else "",
+            f"{check.tried - check.inconsistent:,}" if check.tried else "",
             Text(check.verdict, style=_STYLES[check.verdict]),
         )
     console.print(table)
@@ -73,12 +68,6 @@ def _about(report: CrashReport) -> str:
     if report.seed is not None:
         words.append(f"seed {report.seed}")
     return ", ".join(words)
-
-
-def _tried(check: CrashCheck) -> str:
-    if not check.tried:
-        return ""
-    return f"{check.tried:,} {counted(check.tried, _UNITS[check.method]).partition(' ')[2]}"
 
 
 def _further(checks: list[CrashCheck]) -> list[str]:

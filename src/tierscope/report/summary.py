@@ -14,13 +14,12 @@ from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
 from tierscope.report.best import best_of, best_rates, memory_latencies
+from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import described, missing_by_cause, path_name
 from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
-_WIDE = 0.05
-"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
 _GOOD = 0.85
 """Share of its limit from which on a path is near it."""
 _ALIKE = 1.01
@@ -57,11 +56,11 @@ def warnings_sentence(run: Run) -> str:
     if not measured:
         return "No further warnings."
     text = "No warnings: everything was measured"
-    short = sum(m.stop == "budget" for m in measured)
+    short = len(_doubted(measured, "short", "unsteady"))
     if not short:
         return f"{text}, as precisely as asked."
     return (
-        f"{text}, and no interval is wider than ±{_WIDE:.0%}; {short} of {len(measured)} figures "
+        f"{text}, and no interval is wider than ±{WIDE:.0%}; {short} of {len(measured)} figures "
         "ran out of time before they were as precise as asked."
     )
 
@@ -113,7 +112,7 @@ def _another_gpu(run: Run) -> str:
     """Name a GPU that CUDA found at another PCI address than the topology."""
     topology = run.header.topology
     for m in run.measurements:
-        for state in (m.evidence and m.evidence.gpus) or []:
+        for state in states_of(m):
             known = topology.gpu(state.gpu) if topology else None
             used = pci_address(state.address or "")
             if known is not None and known.address and used not in ("", known.address):
@@ -150,7 +149,7 @@ def _throttled(measured: Sequence[Measurement]) -> str:
     why = Counter(
         f"gpu:{state.gpu} was throttled ({', '.join(state.throttle)})"
         for m in measured
-        for state in (m.evidence and m.evidence.gpus) or []
+        for state in states_of(m)
         if state.throttle
     )
     if not why:
@@ -159,30 +158,30 @@ def _throttled(measured: Sequence[Measurement]) -> str:
     return f"{text} during {count} of {counted(len(measured), 'measurement')}"
 
 
+def _doubted(measured: Sequence[Measurement], *which: Doubt) -> list[Measurement]:
+    return [m for m in measured if not {*which}.isdisjoint(doubts(m))]
+
+
 def _imprecise(measured: Sequence[Measurement]) -> str:
-    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
+    wide = _doubted(measured, "wide")
     if not wide:
         return ""
     worst = max(wide, key=figures.relative_half)
     return (
-        f"intervals wider than ±{_WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
+        f"intervals wider than ±{WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
         f"widest {figures.width_text(figures.relative_half(worst))}, {worst.id})"
     )
 
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
-    count = sum(
-        not figures.has_interval(m) and m.no_interval not in ("observed", "imported")
-        for m in measured
-    )
+    count = len(_doubted(measured, "no-interval"))
     return f"no interval for {count} of {len(measured)} figures" if count else ""
 
 
 def _disturbed(measured: Sequence[Measurement]) -> str:
-    count = sum(bool(m.evidence and m.evidence.disturbed) for m in measured)
-    if not count:
-        return ""
-    return f"other programs took CPU time during {count} of {counted(len(measured), 'measurement')}"
+    count = len(_doubted(measured, "disturbed"))
+    of = counted(len(measured), "measurement")
+    return f"other programs took CPU time during {count} of {of}" if count else ""
 
 
 _CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, _disturbed)

@@ -1,4 +1,4 @@
-"""What was watched, in tables: values of one reading, or means and peaks of many."""
+"""Tables of watched counters: values of one reading, or means and peaks of many."""
 
 import contextlib
 import json
@@ -37,13 +37,13 @@ TITLES = {
 }
 """Headings by the names of sources."""
 _LISTS = ("pressure", "cgroup-pressure", "migrations")
-"""Sources whose parts are no places: they are shown one after the other."""
+"""Sources whose parts are kinds of events, not places; they are shown side by side."""
 _ALWAYS = ("stalled", "pages_migrated")
-"""Metrics of lists that are shown also where they are 0."""
+"""Metrics of events that are shown even if they are 0."""
 
 
 def is_list(source: str) -> bool:
-    """Whether a source's parts are no places, as counters of events are none."""
+    """Whether a source's parts are kinds of events, not places."""
     return source in _LISTS
 
 
@@ -81,7 +81,7 @@ def watched_table(source: str, lines: Mapping[str, Values]) -> Table:
         first = place or "all"
         for name, values in lines.items():
             cells = [_cell(values, metric, place) for metric in metrics]
-            table.add_row(*map(Text, (first, *([name] if name else []), *cells)))
+            table.add_row(first, *([name] if name else []), *cells)
             first = ""
     return table
 
@@ -93,7 +93,7 @@ def places_of(keys: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _list(source: str, every: list[tuple[str, str]], lines: Mapping[str, Values]) -> Table:
-    """Return values whose parts are no places, side by side, without events that did not come."""
+    """Return counts of events side by side, without events that did not occur."""
     kept = [
         key
         for key in every
@@ -102,18 +102,14 @@ def _list(source: str, every: list[tuple[str, str]], lines: Mapping[str, Values]
     table = _with_columns(source, lines, (part or heading_of(metric) for metric, part in kept))
     for name, values in lines.items():
         cells = [_cell(values, *key) for key in kept]
-        table.add_row(*map(Text, ("", *([name] if name else []), *cells)))
+        table.add_row("", *([name] if name else []), *cells)
     return table
 
 
 def _with_columns(source: str, lines: Mapping[str, Values], headings: Iterable[str]) -> Table:
-    table = new_table()
-    table.add_column(title_of(source), overflow="fold")
-    if "" not in lines:
-        table.add_column("")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table
+    heading = title_of(source)
+    names = (heading,) if "" in lines else (heading, "")
+    return new_table(*names, *headings, words=names)
 
 
 def _cell(values: Values, metric: str, part: str) -> str:
@@ -129,7 +125,7 @@ def lacking_lines(lacking: Sequence[LackingCounters]) -> list[str]:
 
 
 class Reading(Protocol):
-    """What one source of counters told for one interval."""
+    """The values of one source of counters in one interval."""
 
     @property
     def source(self) -> str:
@@ -137,11 +133,11 @@ class Reading(Protocol):
 
     @property
     def start_s(self) -> float:
-        """When the interval began, from the beginning on."""
+        """Start of the interval, in seconds since the watch began."""
 
     @property
     def duration_s(self) -> float:
-        """How long it was."""
+        """Length of the interval in seconds."""
 
     @property
     def values(self) -> Values:
@@ -149,7 +145,7 @@ class Reading(Protocol):
 
 
 Show = Callable[[Sequence[Reading], Sequence[LackingCounters]], None]
-"""Shows all rows of one interval, and what cannot be read here."""
+"""Shows all readings of one interval, and the counters that cannot be read here."""
 
 
 @contextlib.contextmanager
@@ -199,7 +195,7 @@ def _print(console: Console, text: str) -> None:
 
 
 def _places(source: str, values: Values) -> Iterator[str]:
-    """Yield a line for each place, or one for all where parts are no places."""
+    """Yield a line for each place, or one line for all events."""
     found = [key for key in values if values[key]]
     if is_list(source):
         words = [f"{part or heading_of(metric)} {value_text(metric, values[metric, part])}"

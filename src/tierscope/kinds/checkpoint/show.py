@@ -30,15 +30,21 @@ HELD = {"file": "mapped file", "pool": "pool"}
 PROGRAM, POWER = "the program", "power loss"
 """Whose end a checkpoint survives."""
 _ANSWERS = {"yes": POWER, "no": PROGRAM, "unknown": f"perhaps {POWER}"}
+_TITLES = {
+    SAVED: "Time until a checkpoint is durable",
+    RESTARTED: "Time to restart from a checkpoint",
+}
+_MIN_POINTS = 3
+_MAX_BARS = 24
 
 
 def observed(m: Measurement) -> Checkpoints | None:
-    """Return what was observed of its checkpoints."""
+    """Return the evidence of a measurement's checkpoints."""
     return m.evidence.own(CheckpointEvidence).checkpoint if m.evidence else None
 
 
 def survives(m: Measurement) -> str:
-    """Return what its checkpoints outlive; empty where nobody knows."""
+    """Return what its checkpoints outlive; empty where that is not known."""
     seen = observed(m)
     if seen is None:
         return ""
@@ -135,14 +141,6 @@ def _caches(measured: Sequence[Measurement]) -> Iterator[str]:
         yield f"Before each restart the page cache dropped all pages of {rest}."
 
 
-_TITLES = {
-    SAVED: "Time until a checkpoint is durable",
-    RESTARTED: "Time to restart from a checkpoint",
-}
-_MIN_POINTS = 3
-_MAX_BARS = 24
-
-
 def times(given: PictureInput) -> Iterator[Picture]:
     """Each time over the state's size, or as bars where there are few sizes."""
     for metric, heading in _TITLES.items():
@@ -214,9 +212,6 @@ def _telling(measured: list[Measurement], swept: bool) -> list[str]:
     ]
 
 
-PICTURES = (times,)
-
-
 def summary_of(measured: list[Measurement]) -> str:
     """Return how long the best target takes."""
     best = best_of(measured)
@@ -230,10 +225,10 @@ VIEW = View(
     method="Pinned threads write a state to one of two slots of the target, wait until it is "
     "durable, and write the slot's header; the time ends when that is durable, too. A restart "
     "opens the target, reads the last good checkpoint and verifies every cell of it. Medians of "
-    "rows and their 95% intervals.",
+    "samples and their 95% intervals.",
     columns=lambda _measured, _run: [Column("outlives", survives, number=False)],
     notes=lambda measured, _run: sentences(measured),
-    pictures=PICTURES,
+    pictures=(times,),
     represents_path=False,
     summary=summary_of,
 )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 CELL = 4096
 """Bytes of the state that carry a checksum of their own; a header is as large."""
 _PASSES = 12
-"""Over the state, in a repetition: the target is filled, and the fewest rows are taken."""
+"""Passes over the state in a repetition: filling the target, and the fewest samples."""
 _PASSES_OF_A_KILL = 6
 
 CheckpointBackend = Literal["posix", "libaio", "io_uring", "cufile", "staged", "staged-async"]
@@ -94,13 +94,11 @@ class CheckpointPattern(Ruled):
             id="buffered",
         ),
     ] = True
-    """Files are opened with O_DIRECT, past the page cache."""
     depth: Annotated[
         int,
         Field(ge=1, le=4096),
         Property("Operations of each thread in flight", default="8", id="d{}", id_always=True),
     ] = 1
-    """Operations of each thread in flight."""
     block_size: Annotated[
         int,
         IN_BYTES,
@@ -109,7 +107,6 @@ class CheckpointPattern(Ruled):
             "Bytes of one operation", label="block", default="1m", words="{} blocks", id="b{}"
         ),
     ] = 1 << 20
-    """Bytes of one operation."""
     kills: Annotated[
         int,
         Field(ge=0, le=100_000),
@@ -119,7 +116,6 @@ class CheckpointPattern(Ruled):
             id="k{}",
         ),
     ] = 0
-    """Times to kill and restart a program while it saves checkpoints."""
 
     rules: ClassVar[tuple[Ruling, ...]] = (
         refuses(
@@ -287,7 +283,7 @@ class CheckpointSpec(MeasurementSpec):
         return paths.storage_limit([(self.initiator, self.target)], access)
 
     def set_up_s(self) -> float:
-        """Seconds for filling the target, the fewest rows, and kills."""
+        """Seconds for filling the target, the fewest samples, and kills."""
         passes = _PASSES + _PASSES_OF_A_KILL * self.pattern.kills
         return super().set_up_s() + passes * self.pattern.size / SLOWEST_BYTES_PER_S
 
@@ -299,7 +295,7 @@ BACKINGS = ("file", "pool")
 _SIZE = 256 << 20
 _EMULATED_SIZE = 2 << 20
 _MOST_THREADS = 8
-"""By default: more are not needed to keep a target busy with large blocks."""
+"""Default limit: more threads are not needed to keep a target busy with large blocks."""
 _BUDGET_S = 10.0
 """A state of the default's size takes some tenths of a second to save and to read back."""
 _LONGEST_S = 86400.0

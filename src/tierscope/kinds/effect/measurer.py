@@ -1,6 +1,7 @@
-"""The log of a JVM's garbage collector, of all of its collectors since JDK 9 (JEP 158, JEP 271).
+"""The measurer of effect: it runs programs under placements and reads what they print.
 
-``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
+The collector's pauses of a JVM are read from its log, of all collectors since JDK 9 (JEP 158,
+JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
 
     [0.021s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms
     [0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
-from tierscope.kinds.effect.spec import EffectSpec, RightsError, Settings, Tiered, tiered
+from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError, shown
@@ -50,6 +51,20 @@ from tierscope.place.weights import kernel_weights
 _PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE)
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
+NOT_HELD = "in at least one run, memory was"
+"""Beginning of the note on a placement that did not hold."""
+_STRAY = 0.01
+"""Share of the memory on other nodes up to which there is no note."""
+_FIRST_LOOK_S = 0.02
+_LONGEST_GAP_S = 1.0
+_LOOKING = 20
+"""Time between two looks at the pages, in multiples of what the last one took."""
+_GRACE_S = 5.0
+"""Time that a program gets between SIGTERM and SIGKILL."""
+_NEARLY = 0.9
+"""Share of the most memory that was seen, from which on a later look at tiered pages counts."""
+_TAIL = 3
+_TAIL_LENGTH = 300
 
 
 def with_gc_log(environment: dict[str, str], directory: Path) -> dict[str, str]:
@@ -66,16 +81,6 @@ def logs_in(directory: Path) -> str:
 def pauses(log: str) -> list[float]:
     """Return the pauses that a log has, in ns."""
     return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
-
-
-NOT_HELD = "in at least one run, memory was"
-"""How the note of a placement that did not hold begins."""
-_STRAY = 0.01
-"""Share of the memory on other nodes that is not worth a note."""
-
-
-class UnplaceableError(Exception):
-    """The program cannot follow a policy that this machine could follow."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +121,14 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
         try:
             encoded = preloading(launch, asked, executable, encoded)
         except UserError as error:
-            raise UnplaceableError(str(error)) from None
+            raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
     return Placed(
         asked, launch.policy, encoded, executable, launch.mechanism, weights, tuple(launch.notes)
     )
 
 
 def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
-    """Say that memory was not where the placement asks; empty where it was, or nobody knows."""
+    """Say that memory was not where the placement asks; empty where it was, or is not known."""
     total = sum(bytes_by_node.values())
     # Huge pages are not looked at, which would take as long again: there may be some.
     look = Look(0.0, bytes_by_node, {}, 1, threads, huge_bytes=total)
@@ -138,18 +143,6 @@ def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
         ratio = ":".join(map(str, how.weights or (1,) * len(how.asked.nodes)))
         return f"{NOT_HELD} not shared {ratio} among nodes {nodes}"
     return ""
-
-
-_FIRST_LOOK_S = 0.02
-_LONGEST_GAP_S = 1.0
-_LOOKING = 20
-"""Time between two looks at the pages, in multiples of what the last one took."""
-_GRACE_S = 5.0
-"""Time that a program gets between SIGTERM and SIGKILL."""
-_NEARLY = 0.9
-"""Share of the most memory that was seen, from which on a later look at tiered pages counts."""
-_TAIL = 3
-_TAIL_LENGTH = 300
 
 
 class ProgramError(Exception):
@@ -205,8 +198,8 @@ class Run:
     def finish(self) -> Ran:
         """Run it to its end.
 
-        Raises ProgramError where it fails or takes too long, UserError, UnplaceableError or
-        RightsError where it cannot be placed.
+        Raises ProgramError where it fails or takes too long, UserError or UnplaceableError where
+        it cannot be placed.
         """
         with tiered(self._spec.settings) as self._tier:
             ran = self._finish()
@@ -301,7 +294,7 @@ class Run:
         threads = sum(len([*Path(f"/proc/{pid}/task").glob("*")]) for pid in pids)
         self._threads = max(threads, self._threads)
         found = own_memory(pids)
-        # Tiering moves pages all the time: what it came to is what counts.
+        # Tiering moves pages all the time: the last distribution counts.
         enough = _NEARLY if self._tier else 1.0
         if sum(found.values()) > enough * sum(self._most.values()):
             self._most = found
@@ -325,7 +318,7 @@ class Run:
         return ProgramError(Cause.PROGRAM, f"{how}: {said}" if said else how)
 
     def _end(self, program: "subprocess.Popen[bytes]") -> None:
-        """Let a program whose client is done leave in order."""
+        """Terminate a program whose client has ended, within a grace period."""
         program.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             program.wait(_GRACE_S)
@@ -356,7 +349,7 @@ def _tree(pid: int) -> list[int]:
 
 @contextlib.contextmanager
 def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[select.poll]:
-    """Give what polls readable once one of the processes ends."""
+    """Give a poll object that becomes readable when one of the processes ends."""
     with contextlib.ExitStack() as stack:
         found = select.poll()
         for process in processes:
@@ -367,7 +360,7 @@ def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[s
 
 
 class Measurer:
-    """Measures programs."""
+    """Repeats the measurements of programs; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -412,10 +405,8 @@ class Measurer:
                 outcome = self._repetition(spec)
         except UserError as error:
             yield Skipped(id=name, cause=Cause.KERNEL, reason=str(error))
-        except RightsError as error:
-            yield Skipped(id=name, cause=Cause.PERMISSION, reason=str(error))
         except UnplaceableError as error:
-            yield Skipped(id=name, cause=Cause.PLACEMENT, reason=str(error))
+            yield Skipped(id=name, cause=error.cause, reason=str(error))
         except ProgramError as error:
             if not self.interrupted:
                 yield Failed(id=name, cause=error.cause, reason=str(error))
@@ -499,7 +490,7 @@ def _columns(spec: EffectSpec, ran: Ran, pauses: list[float] | None) -> Iterator
         found = re.findall(one.pattern, ran.output, re.MULTILINE)
         if not found:
             raise ProgramError(
-                Cause.PROGRAM, f"nothing that it printed is '{one.name}', '{one.pattern}'"
+                Cause.PROGRAM, f"its output has no match for '{one.name}', '{one.pattern}'"
             )
         yield Column(
             metric=one.metric, part=one.name, values=[_number(one.name, found[-1], one.factor)]
@@ -515,18 +506,20 @@ def _number(name: str, found: str | tuple[str, ...], factor: float) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1e30:
-        raise ProgramError(Cause.PROGRAM, f"what it printed as '{name}' is '{text}', no number")
+        raise ProgramError(
+            Cause.PROGRAM, f"'{name}' in its output is '{text}', which is not a number"
+        )
     return value
 
 
 def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
-    """Return the collector's pauses in ns; None where nobody asked."""
+    """Return the collector's pauses in ns; None where they were not asked for."""
     if not spec.gc_log:
         return None
     log = logs_in(scratch)
     if not log:
         raise ProgramError(
-            Cause.PROGRAM, "it wrote no log of a garbage collector: it is no JVM since JDK 9"
+            Cause.PROGRAM, "it wrote no garbage-collector log: it is not a JVM of JDK 9 or later"
         )
     return pauses(log)
 

@@ -1,8 +1,8 @@
 """Figures of programs and their changes in words."""
 
-import math
 from collections.abc import Iterator
-from statistics import median
+from dataclasses import replace
+from statistics import fmean, median
 from typing import Any
 
 from rich.console import Console
@@ -20,14 +20,19 @@ from tierscope.analysis.effect import (
 from tierscope.kinds.effect.measurer import NOT_HELD
 from tierscope.kinds.effect.spec import NOTHING_MOVED
 from tierscope.model.errors import counted
+from tierscope.model.evidence import ProgramRun
 from tierscope.model.metric import METRICS, heading_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import by_node
-from tierscope.report.pictures import generic
+from tierscope.report.pictures import generic, shapes
 from tierscope.report.pictures.picture import Picture, PictureInput, Spec, slug
 from tierscope.report.style import new_table, note, title
 from tierscope.report.view import View
+
+_STYLES = {"better": "green", "worse": "red", "undecided": "dim"}
+_ROW = 34
+_WIDTH = 380
 
 
 def change_text(ratio: float | None) -> str:
@@ -41,9 +46,6 @@ def interval_text(low: float, high: float) -> str:
     """Return the interval of a ratio as changes: ``-1.5..+2.0%``, ``+80%..x2.5``."""
     first = change_text(low)
     return f"{first.removesuffix('%') if high < 2 else first}..{change_text(high)}"
-
-
-_STYLES = {"better": "green", "worse": "red", "undecided": "dim"}
 
 
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
@@ -64,12 +66,8 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
 
 def _show_figures(console: Console, group: list[Measurement]) -> None:
     against = {(one.placement, one.figure): one for one in effects(group)}
-    table = new_table()
-    table.add_column("figure", no_wrap=True)
-    table.add_column("placement", overflow="fold")
-    table.add_column("median", justify="right", no_wrap=True)
-    for heading in ("change", "95%", "verdict", "detectable"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    names = ("figure", "placement")
+    table = new_table(*names, "median", "change", "95%", "verdict", "detectable", words=names)
     for name in figures_of(group[0]):
         shown = [m for m in group if values_of(m, name)]
         unit, factor = _scale(group[0], name, shown)
@@ -81,7 +79,7 @@ def _show_figures(console: Console, group: list[Measurement]) -> None:
                 str(m.pattern["placement"]),
                 f"{_median(m, name, factor)} {unit}",
             ]
-            table.add_row(*map(Text, cells), *(Text(one, style) for one in _compared(effect)))
+            table.add_row(*cells, *(Text(one, style) for one in _compared(effect)))
     console.print(table)
 
 
@@ -127,14 +125,18 @@ def _show_pages(console: Console, group: list[Measurement]) -> None:
         console.print(Text(f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}"))
 
 
-def _placed_by(measurement: Measurement) -> str:
-    """Say what placed by weights, and by which; empty of other policies."""
+def _runs(measurement: Measurement) -> list[ProgramRun]:
     program = measurement.evidence.program if measurement.evidence else None
+    return program.runs if program else []
+
+
+def _placed_by(measurement: Measurement) -> str:
+    """Say what placed pages by weights, and by which weights; empty for other policies."""
     ways = dict.fromkeys(
         "a preloaded library"
         if run.mechanism == "user"
         else f"the kernel's weights {':'.join(map(str, run.weights))}"
-        for run in (program.runs if program else [])
+        for run in _runs(measurement)
         if run.weights
     )
     return f" by {' and '.join(ways)}" if ways else ""
@@ -142,27 +144,19 @@ def _placed_by(measurement: Measurement) -> str:
 
 def _migrated(measurement: Measurement) -> str:
     """Say what the kernel migrated in a run, on average; empty without tiering."""
-    program = measurement.evidence.program if measurement.evidence else None
-    found = [
-        run.migrated_bytes
-        for run in (program.runs if program else [])
-        if run.migrated_bytes is not None
-    ]
-    if not found:
-        return ""
-    return f"; {figures.size_text(math.fsum(found) / len(found))} migrated in a run"
+    found = [run.migrated_bytes for run in _runs(measurement) if run.migrated_bytes is not None]
+    return f"; {figures.size_text(fmean(found))} migrated in a run" if found else ""
 
 
 def pages_of(measurement: Measurement) -> dict[str, float]:
     """Return the bytes by node of all runs, on average over those in which they were seen."""
-    program = measurement.evidence.program if measurement.evidence else None
-    seen = [run.bytes_by_node for run in program.runs if run.bytes_by_node] if program else []
+    seen = [run.bytes_by_node for run in _runs(measurement) if run.bytes_by_node]
     nodes = sorted({node for one in seen for node in one}, key=int)
-    return {node: math.fsum(one.get(node, 0) for one in seen) / len(seen) for node in nodes}
+    return {node: fmean(one.get(node, 0) for one in seen) for node in nodes}
 
 
 def notes_of(group: list[Measurement]) -> list[str]:
-    """Return what a reader of these figures has to know."""
+    """Return notes on how to read these figures, and on placements that did not hold."""
     lines = []
     if len(group) > 1:
         base = group[0].pattern["placement"]
@@ -182,10 +176,6 @@ def notes_of(group: list[Measurement]) -> list[str]:
     return lines
 
 
-_ROW = 34
-_WIDTH = 380
-
-
 def changes(given: PictureInput) -> Iterator[Picture]:
     """Changes against the first placement; bars of the figures where there is one placement."""
     alone: list[Measurement] = []
@@ -196,7 +186,7 @@ def changes(given: PictureInput) -> Iterator[Picture]:
         else:
             alone += group
     if alone:
-        yield from generic.bars(PictureInput(**{**vars(given), "measured": alone}))
+        yield from generic.bars(replace(given, measured=alone))
 
 
 def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
@@ -228,12 +218,7 @@ def _row(one: Effect) -> dict[str, Any]:
 
 
 def _spec(rows: list[dict[str, Any]]) -> Spec:
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "title": "change in %",
-        "axis": {"tickCount": 6},
-    }
+    x = shapes.axis("value", "change in %", tickCount=6)
     pale: Spec = {"condition": {"test": "datum.verdict == 'undecided'", "value": 0.4}, "value": 1}
     return {
         "data": {"values": rows},
@@ -268,9 +253,6 @@ def _spec(rows: list[dict[str, Any]]) -> Spec:
     }
 
 
-PICTURES = (changes,)
-
-
 def summary_of(measured: list[Measurement]) -> str:
     """Return the largest effect on a headline that was found, or that there was none."""
     groups = by_program(measured)
@@ -300,7 +282,7 @@ VIEW = View(
     "from its start to its end. Medians and their 95% intervals; placements are compared by the "
     "ratios of the same round.",
     table=show_table,
-    pictures=PICTURES,
+    pictures=(changes,),
     represents_path=False,
     summary=summary_of,
     more=more_of,

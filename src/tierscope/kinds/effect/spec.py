@@ -10,18 +10,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, ValidationError
 
 from tierscope.model.base import Model
+from tierscope.model.cause import Cause
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups, tiering
-from tierscope.place.huge_pages import HUGE_PAGES
+from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
 from tierscope.place.policy import MODES, Mode, Policy
@@ -29,35 +30,81 @@ from tierscope.place.tier_look import look
 from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
 from tierscope.place.tiering import Session, warnings, why_nothing_moves
 from tierscope.plans import grammar
-from tierscope.plans.axes import checked, choices
+from tierscope.plans.axes import choices, parsed
+from tierscope.plans.gpu import flag
 from tierscope.plans.grammar import format_size
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import spec_of
-
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
-
 
 Word = Annotated[str, Field(max_length=1 << 17)]
 Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
 Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
+_MAX_TIMEOUT_S = 86400 * 7
+_UNITS: dict[str, tuple[str, float]] = {
+    "s": ("reported_time", 1e9),
+    "ms": ("reported_time", 1e6),
+    "us": ("reported_time", 1e3),
+    "ns": ("reported_time", 1.0),
+    "1/s": ("reported_rate", 1.0),
+    "B/s": ("reported_bandwidth", 1.0),
+    "kB/s": ("reported_bandwidth", 1e3),
+    "MB/s": ("reported_bandwidth", 1e6),
+    "GB/s": ("reported_bandwidth", 1e9),
+    "MiB/s": ("reported_bandwidth", float(1 << 20)),
+    "GiB/s": ("reported_bandwidth", float(1 << 30)),
+    "B": ("reported_bytes", 1.0),
+    "KiB": ("reported_bytes", float(1 << 10)),
+    "MiB": ("reported_bytes", float(1 << 20)),
+    "GiB": ("reported_bytes", float(1 << 30)),
+    "higher": ("reported_higher", 1.0),
+    "lower": ("reported_lower", 1.0),
+}
+"""The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
+without a unit, that is what is better."""
+UNITS = tuple(_UNITS)
+_PAGE = 4096
+NOTHING_MOVED = "in at least one run, no page was migrated"
+"""Beginning of the note on tiering that moved nothing."""
+_FILES = (".yaml", ".yml", ".json")
+AS_FOUND = "as-found"
+_NAME_LENGTH = 40
+_FORMS = (
+    "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
+    "thp:never, thp:madvise, thp:always, "
+    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
+)
+_WORDS = {
+    "mode": rf"({'|'.join(MODES)})",
+    "balancing": "(balancing)",
+    "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
+    "tier": "tier:(.+)",
+    "pairs": "pair:(.+)",
+    "environment": "env:(.[^=]*=.*)",
+    "cpus": "(cpus?:.*)",
+}
+"""What a word of a placement sets, by its form; nodes have forms of their own."""
+_ONCE = ("mode", "nodes", "thp", "tier")
+_JOBS = Path(__file__).with_name("jobs")
+_VALUE = 1000
+"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
+_READS = 100_000
+_ROW = 16
+"""Bytes of a row of the table that DuckDB scans."""
+_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
 
 
 class Settings(Model):
     """Placement of a program; absent fields are inherited from tierscope."""
 
-    mode: (
-        Literal["local", "bind", "preferred", "preferred-many", "interleave", "weighted"] | None
-    ) = None
+    mode: Mode | None = None
     nodes: Annotated[list[Node], Field(max_length=1024)] = []
     weights: Annotated[list[Annotated[int, Field(ge=1, le=255)]], Field(max_length=1024)] = []
     balancing: bool = False
     cpus: Cpus | None = None
-    thp: Literal["never", "madvise", "always"] | None = None
+    thp: HugePages | None = None
     """Transparent huge pages of the program and of what it starts: none, where they ask for them by
     madvise, or wherever they fit."""
     tier: Annotated[str, Field(max_length=4096)] = ""
@@ -123,7 +170,7 @@ class EffectSpec(MeasurementSpec):
 
     kind: Literal["effect"] = "effect"
     cpus: Cpus
-    """Those that it may run on."""
+    """CPUs that the program may run on."""
     program: Words
     client: Annotated[list[Word], Field(max_length=10_000)] = []
     """A program that uses it and ends; none: it ends by itself. The client is not placed."""
@@ -134,16 +181,16 @@ class EffectSpec(MeasurementSpec):
     settings: Settings
     reported: Annotated[list[Reported], Field(max_length=100)] = []
     gc_log: bool = False
-    """It is a JVM, whose garbage collector's log is asked for."""
+    """The program is a JVM; its garbage collector's log is read."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 10
     """Runs."""
-    timeout_s: Annotated[float, Field(gt=0, le=86400 * 7)] = 600.0
+    timeout_s: Annotated[float, Field(gt=0, le=_MAX_TIMEOUT_S)] = 600.0
     save: Text = ""
     """Directory for its output; empty: output is not kept."""
     pattern: EffectPattern
 
     def headline(self) -> str:
-        """The run's time, or of a program with a client the first number that is reported."""
+        """The run's time; of a program with a client, the first reported number."""
         return self.reported[0].metric if self.client and self.reported else _RUN_TIME
 
     def rounds(self) -> int:
@@ -162,53 +209,21 @@ class EffectSpec(MeasurementSpec):
         """The command and the placement's name."""
         return self.pattern.model_dump(mode="json")
 
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """Never: nobody knows what a program goes over, and all of it is meant."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: no link bounds a program's time."""
-        return None
-
 
 SPEC = EffectSpec
-
-
-_UNITS: dict[str, tuple[str, float]] = {
-    "s": ("reported_time", 1e9),
-    "ms": ("reported_time", 1e6),
-    "us": ("reported_time", 1e3),
-    "ns": ("reported_time", 1.0),
-    "1/s": ("reported_rate", 1.0),
-    "B/s": ("reported_bandwidth", 1.0),
-    "kB/s": ("reported_bandwidth", 1e3),
-    "MB/s": ("reported_bandwidth", 1e6),
-    "GB/s": ("reported_bandwidth", 1e9),
-    "MiB/s": ("reported_bandwidth", float(1 << 20)),
-    "GiB/s": ("reported_bandwidth", float(1 << 30)),
-    "B": ("reported_bytes", 1.0),
-    "KiB": ("reported_bytes", float(1 << 10)),
-    "MiB": ("reported_bytes", float(1 << 20)),
-    "GiB": ("reported_bytes", float(1 << 30)),
-    "higher": ("reported_higher", 1.0),
-    "lower": ("reported_lower", 1.0),
-}
-"""The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
-without a unit, that is what is better."""
-UNITS = tuple(_UNITS)
 
 
 def parse_metrics(text: str) -> list[Reported]:
     """Return the numbers that lines of text name; raises UserError."""
     found: list[Reported] = []
     for line in filter(None, text.splitlines()):
-        found.append(_parse(line))
+        found.append(_parse_metric(line))
         if any(one.name == found[-1].name for one in found[:-1]):
             raise UserError(f"two metrics are called '{found[-1].name}'")
     return found
 
 
-def _parse(line: str) -> Reported:
+def _parse_metric(line: str) -> Reported:
     head, sign, pattern = line.partition("=")
     name, _, unit = head.partition(":")
     if not sign or not name:
@@ -227,18 +242,16 @@ def _parse(line: str) -> Reported:
         raise UserError(message) from None
 
 
-_PAGE = 4096
-NOTHING_MOVED = "in at least one run, no page was migrated"
-"""How the notes of tiering begin that moved nothing."""
-_FILES = (".yaml", ".yml", ".json")
+class UnplaceableError(Exception):
+    """A run that is skipped: it cannot have its placement, for a cause."""
 
-
-class RightsError(Exception):
-    """This user may not start tiering."""
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
 
 
 class Tiered:
-    """Tiering that is on for a run."""
+    """Tiering that is active during a run."""
 
     def __init__(self, kernel: Kernel, session: Session) -> None:
         self._kernel = kernel
@@ -246,7 +259,7 @@ class Tiered:
         self._before = self._migrated()
 
     def enter(self) -> None:
-        """Enter the cgroup whose pages move; of tiering of the whole machine there is none."""
+        """Enter the cgroup whose pages move; tiering of the whole machine has none."""
         if self._session.cgroup:
             cgroups.enter(self._kernel, self._session.cgroup)
 
@@ -255,7 +268,7 @@ class Tiered:
         return _PAGE * (self._migrated() - self._before)
 
     def notes(self) -> list[str]:
-        """Return what a reader has to know: what works against it, and why nothing moved."""
+        """Return notes: conflicting settings, and why no pages moved."""
         by_damon = self._session.rules is not None
         found = warnings(self._kernel, by_damon)
         if not self.migrated_bytes():
@@ -300,16 +313,17 @@ def checked_tiers(settings: Settings) -> Settings:
 
 @contextlib.contextmanager
 def tiered(settings: Settings) -> Iterator[Tiered | None]:
-    """Have pages moved as a placement asks, from now to the end of the block; None: not at all.
+    """Move pages as a placement asks until the block ends; gives None without tiering.
 
-    Raises UserError where that cannot be, RightsError where it needs root.
+    Raises UserError where this machine cannot do it, UnplaceableError where it needs root.
     """
     if not settings.tier:
         yield None
         return
     kernel = kernel_here()
     if kernel.live and os.geteuid() != 0:
-        raise RightsError(f"tier:{settings.tier} needs root; run tierscope as root")
+        why = f"tier:{settings.tier} needs root; run tierscope as root"
+        raise UnplaceableError(Cause.PERMISSION, why)
     session = begin(kernel, _asked(settings), own_cgroup=True)
     try:
         yield Tiered(kernel, session)
@@ -327,15 +341,6 @@ def _is_file(tier: str) -> bool:
     return "/" in tier or tier.endswith(_FILES)
 
 
-AS_FOUND = "as-found"
-_NAME_LENGTH = 40
-_FORMS = (
-    "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
-    "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
-)
-
-
 def parse_placements(text: str) -> dict[str, Settings]:
     """Return placements by name, from a line each; one alone is compared with ``as-found``.
 
@@ -344,14 +349,14 @@ def parse_placements(text: str) -> dict[str, Settings]:
     """
     found: dict[str, Settings] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
-        name, settings = _placements_parse(line)
+        name, settings = _parse_placement(line)
         if name in found:
             raise UserError(f"two placements are '{name}'; name them, as in slow=node:2")
         found[name] = settings
     return found if len(found) > 1 or AS_FOUND in found else {AS_FOUND: Settings(), **found}
 
 
-def _placements_parse(line: str) -> tuple[str, Settings]:
+def _parse_placement(line: str) -> tuple[str, Settings]:
     first = line.split()[0]
     named = "=" in first and ":" not in first.partition("=")[0]
     name, _, rest = line.partition("=") if named else (line, "", line)
@@ -361,19 +366,6 @@ def _placements_parse(line: str) -> tuple[str, Settings]:
     if not words:
         raise UserError(f"'{line}': no words after the name; they are {_FORMS}")
     return " ".join(name.split()), _settings(words)
-
-
-_WORDS = {
-    "mode": rf"({'|'.join(MODES)})",
-    "balancing": "(balancing)",
-    "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
-    "tier": "tier:(.+)",
-    "pairs": "pair:(.+)",
-    "environment": "env:(.[^=]*=.*)",
-    "cpus": "(cpus?:.*)",
-}
-"""What a word of a placement sets, by its form; nodes have forms of their own."""
-_ONCE = ("mode", "nodes", "thp", "tier")
 
 
 def _settings(words: list[str]) -> Settings:
@@ -420,15 +412,6 @@ def _policy(said: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
-_JOBS = Path(__file__).with_name("jobs")
-_VALUE = 1000
-"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
-_READS = 100_000
-_ROW = 16
-"""Bytes of a row of the table that DuckDB scans."""
-_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
-
-
 @dataclass(frozen=True)
 class Job:
     """The program to run and the figures that it reports."""
@@ -441,10 +424,6 @@ class Job:
     """Package that has it."""
     title: str = ""
     """Name in tables; empty: its command."""
-
-    def with_metrics(self, more: list[Reported]) -> "Job":
-        """Return it with further numbers."""
-        return replace(self, reported=[*self.reported, *more])
 
 
 def _python(name: str, *arguments: object) -> list[str]:
@@ -513,15 +492,33 @@ READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
 command is needed and there is none."""
 
 
-_MAX_TIMEOUT_S = 86400 * 7
-_DEFAULT_SIZE = "256m"
+_PLACEMENT = Option(
+    "placement",
+    "[NAME=]WORDS",
+    "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
+    "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
+    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
+    "as-found. May be given again; the others are compared with the first one",
+    "as-found",
+    many=True,
+)
+_METRIC = Option(
+    "metric",
+    "NAME[:UNIT]=REGEX",
+    "A number that it prints, the regular expression's first group; the last match counts. "
+    f"UNIT: {', '.join(UNITS)}. May be given again",
+    many=True,
+)
+_ROUNDS = Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10")
+_TIMEOUT = Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min")
+_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:
     """Yield a measurement for each placement."""
     job = _job(request)
-    text = request.options.get("placement", "")
-    for name, settings in checked(request, "placement", parse_placements, text).items():
+    for name, settings in parsed(request, _PLACEMENT, parse_placements).items():
         yield _spec(request, topology, job, name, settings)
 
 
@@ -529,7 +526,7 @@ def _job(request: Request) -> Job:
     """Return what is run: as a recipe has it, or the request itself."""
     command = _words(request, "command")
     client = _words(request, "client")
-    metrics = checked(request, "metric", parse_metrics, request.options.get("metric", ""))
+    metrics = parsed(request, _METRIC, parse_metrics)
     names = choices(request, "recipe", tuple(READY))
     if len(names) > 1:
         raise request.wrong("recipe", "name one")
@@ -538,17 +535,15 @@ def _job(request: Request) -> Job:
             raise request.wrong("size", f"only recipes have data: {', '.join(READY)}")
         if not command:
             raise request.wrong("command", "name the program after --, or a --recipe")
-        job = Job(command, client, metrics, gc_log=_flag(request, "gc-log"))
+        job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
     else:
-        size = checked(
-            request, "size", grammar.parse_size, request.options.get("size", _DEFAULT_SIZE)
-        )
+        size = parsed(request, _SIZE, grammar.parse_size)
         ready = READY[names[0]](size, command)
         if ready is None:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
-        job = ready.with_metrics(metrics)
+        job = replace(ready, reported=[*ready.reported, *metrics])
     if job.client and not job.reported:
-        raise request.wrong("client", "say by --metric what the client's output tells")
+        raise request.wrong("client", "name the figures in the client's output by --metric")
     return job
 
 
@@ -564,10 +559,6 @@ def _words(request: Request, option: str) -> list[str]:
     if found is None:
         raise request.wrong(option, f"'{words[0]}' is not a program that is installed here")
     return [str(Path(found).absolute()) if "/" in words[0] else words[0], *words[1:]]
-
-
-def _flag(request: Request, option: str) -> bool:
-    return bool(choices(request, option, ("yes", "no")) == ["yes"])
 
 
 def _spec(
@@ -602,14 +593,9 @@ def _spec(
         "settings": settings,
         "reported": job.reported,
         "gc_log": job.gc_log,
-        "count": checked(
-            request, "rounds", grammar.parse_count, request.options.get("rounds", "10"), 1
-        ),
-        "timeout_s": checked(
-            request, "timeout", grammar.parse_duration, request.options.get("timeout", "10min"), 0,
-            _MAX_TIMEOUT_S,
-        ),
-        "save": checked(request, "save-output", _directory, request.options.get("save-output", "")),
+        "count": parsed(request, _ROUNDS, grammar.parse_count, 1),
+        "timeout_s": parsed(request, _TIMEOUT, grammar.parse_duration, 0, _MAX_TIMEOUT_S),
+        "save": parsed(request, _SAVE, _directory),
         "pattern": {"command": words, "placement": name},
     }  # fmt: skip
     return spec_of(request, EffectSpec, fields, [Path(job.program[0]).name, name])
@@ -623,34 +609,19 @@ def _directory(text: str) -> str:
 
 REQUEST = RequestForm(
     options=(
-        Option(
-            "placement",
-            "[NAME=]WORDS",
-            "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
-            "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
-            "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
-            "as-found. May be given again; the others are compared with the first one",
-            "as-found",
-            many=True,
-        ),
-        Option(
-            "metric",
-            "NAME[:UNIT]=REGEX",
-            "A number that it prints, the regular expression's first group; the last match counts. "
-            f"UNIT: {', '.join(UNITS)}. May be given again",
-            many=True,
-        ),
+        _PLACEMENT,
+        _METRIC,
         Option("gc-log", "", "It is a JVM: compare the pauses of its garbage collector", flag=True),
         Option(
             "client",
             "COMMAND",
             "A program that uses it and ends, not placed itself; it prints the metrics",
         ),
-        Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10"),
-        Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min"),
-        Option("save-output", "DIR", "Keep what it prints, a file for each run"),
+        _ROUNDS,
+        _TIMEOUT,
+        _SAVE,
         Option("recipe", "NAME", f"A ready program: {', '.join(READY)}"),
-        Option("size", "SIZE", "Bytes of a recipe's data", "256m"),
+        _SIZE,
         Option("command", "COMMAND", "The program and its arguments", rest=True),
     ),
     expand=expand,

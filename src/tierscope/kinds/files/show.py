@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tierscope.model.run import Measurement
-from tierscope.report.best import best_of
 from tierscope.report.naming import described
 from tierscope.report.pictures import generic, shapes
-from tierscope.report.pictures.generic import Axes, curves_over
+from tierscope.report.pictures.generic import Axes, best_of_each, curves_over
 from tierscope.report.pictures.percentiles import percentiles
 from tierscope.report.pictures.picture import (
     Picture,
@@ -20,15 +19,13 @@ from tierscope.report.pictures.picture import (
 )
 from tierscope.report.view import View
 
+_MIN_POINTS = 3
+_MAX_LINES = 6
 CACHES = (
     "Files were made just before: the kernel had their names, inodes and data in its caches, which "
     "tierscope never drops."
 )
 """What figures of small files stand for."""
-
-
-_MIN_POINTS = 3
-_MAX_LINES = 6
 
 
 def rates(given: PictureInput) -> Iterator[Picture]:
@@ -58,11 +55,8 @@ def _over_threads(path: str, group: list[Measurement]) -> Picture:
 def tails(given: PictureInput) -> Iterator[Picture]:
     """The time of an operation over its percentiles; of many measurements the best of each."""
     for group in groups_by(given.measured, "path").values():
-        best = [best_of(alike) for alike in groups_by(group, "operation").values()]
-        yield from percentiles(replace(given, measured=group if len(group) <= _MAX_LINES else best))
-
-
-PICTURES = (rates, tails)
+        shown = group if len(group) <= _MAX_LINES else best_of_each(group, "operation")
+        yield from percentiles(replace(given, measured=shown))
 
 
 def summary_of(measured: list[Measurement]) -> str:
@@ -75,9 +69,9 @@ VIEW = View(
     title="Small files",
     method="Pinned threads repeat one operation, each time on the next of the files that were made "
     "for it; a rate is the operations of all threads over their time. The kernel has names, inodes "
-    "and data in its caches. Medians of rows and their 95% intervals.",
+    "and data in its caches. Medians of samples and their 95% intervals.",
     notes=lambda _measured, _run: [CACHES],
-    pictures=PICTURES,
+    pictures=(rates, tails),
     represents_path=False,
     summary=summary_of,
 )

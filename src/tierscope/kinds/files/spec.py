@@ -1,8 +1,8 @@
 """The spec of files: operations on small files of a directory."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -14,19 +14,15 @@ from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, decl
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, options
-from tierscope.plans.axes import checked, sampling
-from tierscope.plans.issuers import issuers, storage_targets
+from tierscope.plans import options
+from tierscope.plans.axes import sampling
+from tierscope.plans.issuers import issuers, storage_targets, storage_threads
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
-
-
+_SAMPLE_S = 0.05
 _FILES = 1000
-"""A directory's by default; who asks for more may take more than a tenth of what is free."""
+"""Default number in a directory; a request for more may take over a tenth of the free space."""
 _SLOWEST_PER_S = 25.0
 """Files that are made or removed a second; a file system that is slower is taken for a hang."""
 
@@ -53,13 +49,11 @@ class FilesPattern(Ruled):
             id="{}",
         ),
     ]
-    """Bytes of each file."""
     files: Annotated[
         int,
         Field(ge=1, le=10_000_000),
         Property("Files in each directory", default=f"{_FILES}", words="{} a directory", id="n{}"),
     ]
-    """In each directory."""
     directories: Annotated[
         Literal["own", "shared"],
         Property(
@@ -68,7 +62,6 @@ class FilesPattern(Ruled):
             words="{} directories",
         ),
     ] = "own"
-    """own: one for each thread; shared: one for all, of whose files each thread has its share."""
     fsync: Annotated[
         Literal["no", "file", "directory"],
         Property(
@@ -108,7 +101,11 @@ class FilesEvidence(OwnEvidence):
 
 
 class FilesSpec(MeasurementSpec):
-    """Operations a second, and the time that each takes."""
+    """Operations a second, and the time that each takes.
+
+    The file system's work is measured, with names and inodes in the kernel's caches; no link or
+    data sheet limits it.
+    """
 
     metric: ClassVar[str] = "operations"
     own_evidence: ClassVar[type[OwnEvidence]] = FilesEvidence
@@ -153,17 +150,9 @@ class FilesSpec(MeasurementSpec):
         pattern = self.pattern.model_dump(mode="json")
         return {**pattern, "threads": len(self.cpus)}
 
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """Never: the file system's work is measured, with names and inodes cached by the kernel."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: no link or data sheet says how many files a file system makes."""
-        return None
-
     def set_up_s(self) -> float:
-        """Seconds for making the files, for making or removing them between rows, and for removing
-        them."""
+        """Seconds for making the files, making or removing them between samples, and removing
+        them at the end."""
         directories = len(self.cpus) if self.pattern.directories == "own" else 1
         return super().set_up_s() + 4 * directories * self.pattern.files / _SLOWEST_PER_S
 
@@ -171,16 +160,12 @@ class FilesSpec(MeasurementSpec):
 SPEC = FilesSpec
 
 
-_MAX_THREADS = 4096
-_SAMPLE_S = 0.05
-
-
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[FilesSpec]:
     """Yield a measurement for each combination of the options' values."""
     there = storage_targets(request, FilesSpec)
     for issuer, target in itertools.product(issuers(request, topology, FilesSpec), there):
         cpus = issuer.cpus
-        for threads in _thread_counts(request, len(cpus)):
+        for threads in storage_threads(request, issuer):
             directories = values_of(request, declared(FilesPattern)["directories"])
             axes = {"directories": directories if threads > 1 else ["own"]}
             for values in combinations(request, FilesPattern, axes):
@@ -196,14 +181,6 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[FilesSp
                 parts = [str(issuer.initiator), str(target), values["operation"], f"t{threads}"]
                 parts += id_parts(FilesPattern, values, "operation")
                 yield spec_of(request, FilesSpec, fields, parts)
-
-
-def _thread_counts(request: Request, cpus: int) -> list[int]:
-    text = request.options.get("threads", "1")
-    found: list[int] = checked(request, "threads", grammar.expand_counts, text, cpus)
-    if max(found) > _MAX_THREADS:
-        raise request.wrong("threads", f"{max(found)} is too many; the maximum is {_MAX_THREADS}")
-    return found
 
 
 REQUEST = RequestForm(

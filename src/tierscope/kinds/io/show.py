@@ -1,7 +1,8 @@
-"""What measurements of storage have: rates, latencies, and the sweeps that they make up."""
+"""How measurements of storage are shown: their table, findings, remarks and pictures."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from tierscope.analysis.change import Traits, change_of
 from tierscope.analysis.curve import LEVEL, z_of
-from tierscope.analysis.knee import Knee, knee
+from tierscope.analysis.knee import knee_of
 from tierscope.analysis.time_series import Steady, steady_state
 from tierscope.machine.storage_paths import reach
 from tierscope.model.errors import counted
@@ -21,10 +22,10 @@ from tierscope.model.run import Figure, Measurement, Round, Run, is_unreliable
 from tierscope.model.storage import BlockCounts, DriveFacts, StorageFacts
 from tierscope.report import figures
 from tierscope.report.best import best_of
-from tierscope.report.figures import Figured, share_text, size_text
+from tierscope.report.figures import share_text, size_text
 from tierscope.report.naming import path_name, path_of
 from tierscope.report.pictures import generic, shapes
-from tierscope.report.pictures.generic import Axes, curves_over, heat_over, matrix_of
+from tierscope.report.pictures.generic import Axes, best_of_each, curves_over, heat_over, matrix_of
 from tierscope.report.pictures.percentiles import percentiles
 from tierscope.report.pictures.picture import (
     Picture,
@@ -32,6 +33,8 @@ from tierscope.report.pictures.picture import (
     Spec,
     distinct,
     groups_by,
+    metric_name,
+    row_of,
     scale_of,
     slug,
     varying,
@@ -42,11 +45,43 @@ from tierscope.report.table import show_notes, show_rows
 from tierscope.report.view import KeyFigure, View
 
 LATENCY = "io_latency"
+_US = 1e3
+_IDLE = {"operation": "read", "order": "random", "block_size": 4096, "depth": 1, "threads": 1,
+         "direct": True}  # fmt: skip
+"""Reads made one at a time."""
+_ALIKE = 1.05
+"""Ratio of two rates up to which neither is faster."""
+_NOISY = "the intervals are too wide to compare"
+_NOTHING_KNOWN = Traits(private_bytes=0.0, shared_caches={})
+"""Traits of CPU caches, which have no part in storage."""
+_MOVED = 0.5
+"""Share of the requested bytes below which the drives moved so little that a cache served reads."""
+_WARM = 0.99
+"""Share of the files in the page cache from which on it holds them all."""
+_IN_CACHE = 0.01
+"""Share of the files in the page cache from which on a direct read found some there."""
+_AGREE = 0.02
+"""Share by which an array's members together may differ from what the array counts itself."""
+_OUTLIER = 0.9
+"""Share of the median of at least three targets below which one of them is an outlier."""
+_TOGETHER = ("together", "jobs", "threads", "memory")
+"""Properties in which several targets together differ from each of them alone."""
+_CURVE_ROWS = 12
+"""Most rounds of a curve that the table shows."""
+_MIN_POINTS = 3
+_MIN_PATHS = 3
+"""Paths from which on a matrix shows more than two bars would."""
+_MATRIX = ("operation", "read_percent", "order", "block_size", "depth", "threads")
+"""Properties that are alike in all cells of a matrix."""
+_MAX_LINES = 5
+"""Lines up to which all of a path's measurements are in the picture of percentiles."""
+
+Sweep = list[Measurement]
 
 
-def estimate(measurement: Measurement, metric: str) -> float:
-    """Return the estimate of ``iops`` or ``bandwidth``; 0 where it has none."""
-    return figures.figure_of(measurement, metric) or 0.0
+def estimate(measurement: Measurement, metric: str, part: str = "") -> float:
+    """Return the estimate of a figure; 0 where the measurement has none."""
+    return figures.figure_of(measurement, metric, part) or 0.0
 
 
 def latency(measurement: Measurement, percentile: str = "p50") -> Figure | None:
@@ -59,125 +94,42 @@ def cached(measurement: Measurement) -> bool:
     return not measurement.pattern.get("direct")
 
 
-def target(measurement: Measurement) -> str:
-    """Return its target: "file:/a", or "2 targets together"."""
-    if "together" in measurement.pattern:
-        return f"{measurement.pattern['jobs']} targets together"
-    return measurement.target
-
-
-def way(measurement: Measurement) -> str:
-    """Return the backend, and whether it goes past the page cache: "io_uring, page cache"."""
-    where = "page cache" if cached(measurement) else "direct"
-    return f"{measurement.pattern.get('backend', '')}, {where}"
-
-
-def action(measurement: Measurement) -> str:
-    """Return "read", "write", or a mix by its shares: "70:30"."""
-    share = measurement.pattern.get("read_percent")
-    return f"{share}:{100 - int(share)}" if share else str(measurement.pattern.get("operation", ""))
-
-
-def operation(measurement: Measurement) -> str:
-    """Return order and operation in words: "random read", "random 70:30"."""
-    return f"{measurement.pattern.get('order', '')} {action(measurement)}".strip()
-
-
-def plural(measurement: Measurement) -> str:
-    """Return the same of many: "random reads", "random 70:30 reads and writes"."""
-    mixed = measurement.pattern.get("read_percent")
-    return f"{operation(measurement)} reads and writes" if mixed else f"{operation(measurement)}s"
-
-
 def observed(measurement: Measurement) -> IoEvidence | None:
-    """Return what was observed of its input and output."""
+    """Return what was observed of a measurement's input and output."""
     return measurement.evidence.storage_io if measurement.evidence else None
 
 
 def on(measurement: Measurement) -> list[StorageFacts]:
-    """Return what its targets were on, as it was looked at before the repetitions."""
-    return (measurement.evidence.storage if measurement.evidence else None) or []
+    """Return the facts about a measurement's targets, read before its repetitions."""
+    return (measurement.evidence and measurement.evidence.storage) or []
 
 
-def row_seconds(measurement: Measurement) -> float:
-    """Return how long a row lasted; 0 where nobody knows."""
-    return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
+def operation(measurement: Measurement) -> str:
+    """Return order and operation: "random read", or with the shares of a mix "random 70:30"."""
+    share = measurement.pattern.get("read_percent")
+    what = f"{share}:{100 - int(share)}" if share else measurement.pattern.get("operation", "")
+    return f"{measurement.pattern.get('order', '')} {what}".strip()
 
 
-def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
-    """Whether two measurements differ in these keys of their patterns only, and in no other."""
-    return _rest(first, keys) == _rest(second, keys)
+def plural(measurement: Measurement) -> str:
+    """Return the same in the plural: "random reads", "random 70:30 reads and writes"."""
+    mixed = measurement.pattern.get("read_percent")
+    return f"{operation(measurement)} reads and writes" if mixed else f"{operation(measurement)}s"
 
 
-def _rest(measurement: Measurement, keys: Sequence[str]) -> tuple[str, str, str]:
-    rest = sorted((k, str(value)) for k, value in measurement.pattern.items() if k not in keys)
-    return measurement.initiator, measurement.target, str(rest)
+def _blocks(measurement: Measurement) -> str:
+    """Return operations and their size: "random reads of 4 KiB"."""
+    return f"{plural(measurement)} of {size_text(measurement.pattern['block_size'])}"
 
 
-def over_both(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
-    """Return groups that differ in nothing but two keys of their patterns, of which each value
-    comes with at least two of the other's."""
-    found = []
-    groups: dict[tuple[str, str, str], list[Measurement]] = {}
-    for m in measured:
-        groups.setdefault(_rest(m, keys), []).append(m)
-    for members in groups.values():
-        for _ in range(2):  # what is left out may take others' company
-            members = [m for m in members if all(_company(m, members, k, keys) for k in keys)]
-        if members:
-            found.append(sorted(members, key=lambda m: [int(m.pattern[key]) for key in keys]))
-    return found
-
-
-def _company(m: Measurement, members: list[Measurement], key: str, keys: Sequence[str]) -> bool:
-    """Whether a measurement's value of a key comes with two values of the other one."""
-    others = [o for o in members if o.pattern[key] == m.pattern[key]]
-    return all(len({o.pattern[k] for o in others}) > 1 for k in keys if k != key)
-
-
-def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
-    """Return groups that differ in nothing but these keys of their patterns, in the order of the
-    first key's values; groups of one value are left out."""
-    groups: dict[tuple[str, ...], list[Measurement]] = {}
-    for m in measured:
-        groups.setdefault(_rest(m, keys), []).append(m)
-
-    def by(m: Measurement) -> list[int]:
-        return [int(m.pattern.get(key) or 0) for key in keys]
-
-    return [
-        sorted(group, key=by)
-        for group in groups.values()
-        if len({str(m.pattern.get(keys[0])) for m in group}) > 1
-    ]
-
-
-SMALL = 4096
-"""Block size of the figures that stand for IOPS and latency."""
-_US = 1e3
-_NOISY = "the intervals are too wide to compare"
-_ALIKE = 1.05
-"""Ratio of two rates up to which neither is faster."""
-
-
-def iops_text(measurement: Measurement) -> str:
-    """Return "12300 IOPS"."""
-    found = figures.side_figure(measurement, "iops")
-    return f"{figures.plain(found, 1.0, 3)} IOPS" if found else "unknown IOPS"
-
-
-def bandwidth_text(measurement: Measurement) -> str:
-    """Return "1.21 GB/s"."""
-    found = figures.side_figure(measurement, "bandwidth")
+def rate_text(measurement: Measurement, metric: str = "") -> str:
+    """Return the headline, or the figure of another metric: "12300 IOPS", "1.21 GB/s"."""
+    metric = metric or str(measurement.metric)
+    found = figures.side_figure(measurement, metric)
     if found is None:
-        return "unknown bandwidth"
-    unit, factor = figures.scale_of("B/s", [found.estimate or 0.0])
+        return f"unknown {metric_name(metric)}"
+    unit, factor = ("IOPS", 1.0) if metric == "iops" else figures.common_scale([found])
     return f"{figures.plain(found, factor, 3)} {unit}"
-
-
-def rate_text(measurement: Measurement) -> str:
-    """Return the headline with its unit."""
-    return iops_text(measurement) if measurement.metric == "iops" else bandwidth_text(measurement)
 
 
 def latency_text(measurement: Measurement, percentile: str = "p50") -> str:
@@ -191,60 +143,98 @@ def in_sentences(lines: Sequence[str]) -> str:
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
 
 
+def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
+    """Whether two measurements differ in these keys of their patterns only, and in no other."""
+    return _rest(first, keys) == _rest(second, keys)
+
+
+def _rest(measurement: Measurement, keys: Collection[str]) -> tuple[str, str, str]:
+    rest = sorted((k, str(value)) for k, value in measurement.pattern.items() if k not in keys)
+    return measurement.initiator, measurement.target, str(rest)
+
+
+def _alike(measured: Sequence[Measurement], *keys: str) -> Iterable[Sweep]:
+    """Return groups of measurements that differ in these keys of their patterns only."""
+    groups: dict[tuple[str, str, str], Sweep] = {}
+    for m in measured:
+        groups.setdefault(_rest(m, keys), []).append(m)
+    return groups.values()
+
+
+def sweeps(measured: Sequence[Measurement], *keys: str) -> list[Sweep]:
+    """Return groups that differ in nothing but these keys of their patterns, in the order of the
+    first key's values; groups of one value are left out."""
+
+    def by(m: Measurement) -> list[int]:
+        return [int(m.pattern.get(key) or 0) for key in keys]
+
+    return [
+        sorted(group, key=by)
+        for group in _alike(measured, *keys)
+        if len({str(m.pattern.get(keys[0])) for m in group}) > 1
+    ]
+
+
+def over_both(measured: Sequence[Measurement], *keys: str) -> list[Sweep]:
+    """Return groups that differ in nothing but two keys of their patterns, of which each value
+    comes with at least two of the other's."""
+    found = []
+    for members in _alike(measured, *keys):
+        for _ in range(2):  # leaving one out may leave another without two values of the other key
+            members = [m for m in members if all(_company(m, members, k, keys) for k in keys)]
+        if members:
+            found.append(sorted(members, key=lambda m: [int(m.pattern[key]) for key in keys]))
+    return found
+
+
+def _company(m: Measurement, members: Sweep, key: str, keys: Sequence[str]) -> bool:
+    """Whether a measurement's value of a key comes with two values of the other one."""
+    others = [o for o in members if o.pattern[key] == m.pattern[key]]
+    return all(len({o.pattern[k] for o in others}) > 1 for k in keys if k != key)
+
+
 def depth_lines(measured: Sequence[Measurement]) -> list[str]:
     """Say at which depth the rate of each sweep over depths saturates, and what more costs."""
     return [_depth_line(sweep) for sweep in sweeps(measured, "depth") if len(sweep) > 2]
 
 
-def _depth_line(sweep: list[Measurement]) -> str:
+def _depth_line(sweep: Sweep) -> str:
     depths = {int(m.pattern["depth"]): m for m in sweep}
-    found = _knee(depths)
-    best, last = best_of(sweep), depths[max(depths)]
-    what = f"{plural(sweep[0])} of {figures.size_text(sweep[0].pattern['block_size'])}"
-    if found.first == max(depths):
-        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}"
-    if found.last == max(depths):
+    found = knee_of(sweep, "depth")
+    best, deepest = best_of(sweep), max(depths)
+    last, what = depths[deepest], _blocks(sweep[0])
+    if found.first == deepest:
+        return f"{what}: still rising at depth {deepest}, {rate_text(last)}"
+    if found.last == deepest:
         return (
             f"{what}: saturated from depth {found.first} on at the earliest, {rate_text(best)}; "
             "the intervals are too wide to say more"
         )
-    depth = _between(found)
+    depth = found.first if found.first == found.last else f"{found.first} to {found.last}"
     text = f"{what}: saturated from depth {depth} on, at {rate_text(best)}"
     low, high = latency(depths[found.last]), latency(last)
     if low and high and high.estimate > _ALIKE * low.estimate and last is not best:
         text += (
-            f"; depth {max(depths)} only adds latency, {figures.plain(high, _US, 3)} "
+            f"; depth {deepest} only adds latency, {figures.plain(high, _US, 3)} "
             f"after {figures.plain(low, _US, 3)} µs (p50)"
         )
     return text
-
-
-def _knee(by: Mapping[int, Measurement]) -> Knee:
-    def interval(m: Measurement) -> tuple[float, float]:
-        value = m.estimate or 0.0
-        return value if m.ci_low is None else m.ci_low, value if m.ci_high is None else m.ci_high
-
-    return knee({key: interval(m) for key, m in by.items()})
-
-
-def _between(found: Knee) -> str:
-    return str(found.last) if found.first == found.last else f"{found.first} to {found.last}"
 
 
 def thread_lines(measured: Sequence[Measurement]) -> list[str]:
     """Say what more threads give."""
     lines = []
     for sweep in sweeps(measured, "threads", "size"):
-        counts = {int(m.pattern["threads"]): m for m in sweep}
-        first, best = counts[min(counts)], best_of(sweep)
-        if is_unreliable(first) or is_unreliable(best):
-            lines.append(f"{plural(first)}: {_NOISY}")
-            continue
+        first, best = sweep[0], best_of(sweep)
         gain = (best.estimate or 0.0) / (first.estimate or 1.0)
-        one = counted(min(counts), "thread")
-        words = f"{best.pattern['threads']} threads reach {rate_text(best)}, {gain:.2g} times {one}"
-        if best is first or gain < _ALIKE:
+        one = counted(int(first.pattern["threads"]), "thread")
+        if is_unreliable(first) or is_unreliable(best):
+            words = _NOISY
+        elif best is first or gain < _ALIKE:
             words = f"more threads add nothing to the {rate_text(first)} of {one}"
+        else:
+            reached = f"{best.pattern['threads']} threads reach {rate_text(best)}"
+            words = f"{reached}, {gain:.2g} times {one}"
         lines.append(f"{plural(first)}: {words}")
     return lines
 
@@ -256,12 +246,11 @@ def block_lines(measured: Sequence[Measurement]) -> list[str]:
         if len(sweep) < 4 or any(figures.side_figure(m, "bandwidth") is None for m in sweep):
             continue
         best = max(sweep, key=lambda m: estimate(m, "bandwidth"))
-        enough = next(
-            m for m in sweep if estimate(m, "bandwidth") >= 0.9 * estimate(best, "bandwidth")
-        )
+        most = estimate(best, "bandwidth")
+        enough = next(m for m in sweep if estimate(m, "bandwidth") >= 0.9 * most)
         lines.append(
-            f"{plural(best)}: {bandwidth_text(best)} at best; blocks of "
-            f"{figures.size_text(enough.pattern['block_size'])} and more reach 90% of it"
+            f"{plural(best)}: {rate_text(best, 'bandwidth')} at best; blocks of "
+            f"{size_text(enough.pattern['block_size'])} and more reach 90% of it"
         )
     return lines
 
@@ -271,17 +260,16 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
     lines = []
     for m in measured:
         other = next((o for o in measured if not cached(o) and same_but(m, o, "direct")), None)
-        if cached(m) and other is not None and other.estimate:
-            ratio = (m.estimate or 0.0) / other.estimate
-            if is_unreliable(m) or is_unreliable(other):
-                size = figures.size_text(m.pattern["block_size"])
-                lines.append(f"{plural(m)} of {size}, {m.pattern['backend']}: {_NOISY}")
-                continue
-            lines.append(
-                f"{plural(m)} of {figures.size_text(m.pattern['block_size'])}: "
-                f"{rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
-                f"{rate_text(other)}"
-            )
+        if not cached(m) or other is None or not other.estimate:
+            continue
+        if is_unreliable(m) or is_unreliable(other):
+            lines.append(f"{_blocks(m)}, {m.pattern['backend']}: {_NOISY}")
+            continue
+        ratio = (m.estimate or 0.0) / other.estimate
+        lines.append(
+            f"{_blocks(m)}: {rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
+            f"{rate_text(other)}"
+        )
     return lines
 
 
@@ -290,7 +278,7 @@ def headroom(measured: Sequence[Measurement]) -> str:
     direct = [m for m in measured if not cached(m)]
     if not direct:
         return ""
-    limited = [m for m in direct if m.limit and m.efficiency]
+    limited = [(m.efficiency, m, m.limit) for m in direct if m.limit and m.efficiency]
     if not limited:
         if any("lo" in facts.interfaces for m in direct for facts in on(m)):
             return "No limit is known: the server is this machine, and lo has no rate."
@@ -298,21 +286,23 @@ def headroom(measured: Sequence[Measurement]) -> str:
             "No limit is known: no link of this drive shows its rate. --rated FILE compares with "
             "its data sheet."
         )
-    best = max(limited, key=lambda m: m.efficiency or 0.0)
-    assert best.limit is not None
-    assert best.efficiency is not None
+    share, best, limit = max(limited, key=lambda found: found[0])
     return (
-        f"The best, {plural(best)} of {figures.size_text(best.pattern['block_size'])}, reaches "
-        f"{rate_text(best)}: {figures.share_text(best.efficiency)} of what {best.limit.link} "
-        f"allows ({best.limit.formula}); {figures.share_text(max(0.0, 1 - best.efficiency))} "
-        "is left."
+        f"The best, {_blocks(best)}, reaches {rate_text(best)}: {share_text(share)} of what "
+        f"{limit.link} allows ({limit.formula}); {share_text(max(0.0, 1 - share))} is left."
     )
+
+
+def _steady(measurement: Measurement) -> Steady | None:
+    """Return the steady state of a measurement's samples; None where they are too few."""
+    sample_ns = (measurement.evidence.sample_ns if measurement.evidence else None) or 0.0
+    return steady_state(measurement.samples, sample_ns / 1e9)
 
 
 def steady_text(found: Steady | None) -> str:
     """Say whether it came to a steady state by the five-round rule, and how long a round was."""
     if found is None:
-        return "too few rows to tell a steady state"
+        return "too few samples to tell a steady state"
     rule = f"by the five-round rule, rounds of {found.round_s * 1e3:.3g} ms"
     if not found.reached:
         return f"not steady {rule}"
@@ -321,7 +311,7 @@ def steady_text(found: Steady | None) -> str:
 
 
 def used_bytes(measurement: Measurement) -> int:
-    """Return the bytes that it goes over; 0 where nobody knows."""
+    """Return the bytes that a measurement goes over; 0 where that is not recorded."""
     io = observed(measurement)
     return (io.used_bytes if io else None) or 0
 
@@ -333,47 +323,28 @@ def passes(measurement: Measurement, one: Round) -> float:
 
 def series_lines(measured: Sequence[Measurement]) -> list[str]:
     """Say what preconditioning wrote, and whether and where a write-saturation curve was steady."""
-    return [
-        _curve_line(m) if m.pattern.get("write_saturation") else _fill_line(m)
-        for m in measured
-        if m.rounds
-    ]
+    return [_series_line(m, m.rounds) for m in measured if m.rounds]
 
 
-def _fill_line(m: Measurement) -> str:
-    assert m.rounds
-    how = "cut short" if m.stop == "interrupted" else "at"
-    return f"preconditioning: {_purged(m)}{_written(m)}, {how} {bandwidth_text(m)}"
-
-
-def _curve_line(m: Measurement) -> str:
-    assert m.rounds
-    size = figures.size_text(m.pattern["block_size"])
-    first = figures.significant(m.rounds[0].value / (1.0 if m.metric == "iops" else 1e9), 3)
+def _series_line(m: Measurement, rounds: Sequence[Round]) -> str:
+    end_s = figures.seconds_text(rounds[-1].end_s)
+    written = f"{passes(m, rounds[-1]):.3g} times the {size_text(used_bytes(m))} written in {end_s}"
+    purged = "purged by discard, then " if m.pattern.get("purged") else ""
+    if not m.pattern.get("write_saturation"):
+        how = "cut short" if m.stop == "interrupted" else "at"
+        return f"preconditioning: {purged}{written}, {how} {rate_text(m, 'bandwidth')}"
+    unit, factor = _curve_unit(m)
     state = "steady" if m.stop == "steady" else "not steady"
     when = "when it was interrupted after" if m.stop == "interrupted" else "after"
-    round_s = figures.seconds_text(m.rounds[0].end_s)
     return (
-        f"write saturation, {plural(m)} of {size}: {_purged(m)}{state} by the five-round rule, "
-        f"rounds of {round_s}, {when} {_written(m)}: {rate_text(m)} over the last five rounds, "
-        f"{first} {'IOPS' if m.metric == 'iops' else 'GB/s'} in the first one"
+        f"write saturation, {_blocks(m)}: {purged}{state} by the five-round rule, rounds of "
+        f"{figures.seconds_text(rounds[0].end_s)}, {when} {written}: {rate_text(m)} over the last "
+        f"five rounds, {figures.significant(rounds[0].value / factor, 3)} {unit} in the first one"
     )
 
 
-def _purged(m: Measurement) -> str:
-    return "purged by discard, then " if m.pattern.get("purged") else ""
-
-
-def _written(m: Measurement) -> str:
-    assert m.rounds
-    last = m.rounds[-1]
-    size = figures.size_text(used_bytes(m))
-    return f"{passes(m, last):.3g} times the {size} written in {figures.seconds_text(last.end_s)}"
-
-
-_IDLE = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1, "threads": 1,
-         "direct": True}  # fmt: skip
-"""Of reads one at a time."""
+def _curve_unit(m: Measurement) -> tuple[str, float]:
+    return ("IOPS", 1.0) if m.metric == "iops" else ("GB/s", 1e9)
 
 
 def is_idle(measurement: Measurement) -> bool:
@@ -387,7 +358,7 @@ def is_idle(measurement: Measurement) -> bool:
 def idle(measured: Sequence[Measurement]) -> Measurement | None:
     """Return what stands for the idle latency; the shortest, where several do."""
     known = [m for m in measured if is_idle(m) and latency(m)]
-    return min(known, key=_p50, default=None)
+    return min(known, key=lambda m: estimate(m, f"{LATENCY}_p50"), default=None)
 
 
 def idle_latency(measurement: Measurement) -> Measurement | None:
@@ -395,13 +366,16 @@ def idle_latency(measurement: Measurement) -> Measurement | None:
     found = latency(measurement)
     if found is None or not is_idle(measurement):
         return None
-    median = found.model_copy(update={"metric": "latency"})
-    return measurement.model_copy(update={"figures": [median]})
+    return measurement.model_copy(
+        update={"figures": [found.model_copy(update={"metric": "latency"})]}
+    )
 
 
-def _p50(measurement: Measurement) -> float:
-    found = latency(measurement)
-    return found.estimate if found else 0.0
+def _target(measurement: Measurement) -> str:
+    """Return its target: "file:/a", or "2 targets together"."""
+    if "together" in measurement.pattern:
+        return f"{measurement.pattern['jobs']} targets together"
+    return measurement.target
 
 
 def summary_of(measured: list[Measurement]) -> str:
@@ -411,10 +385,9 @@ def summary_of(measured: list[Measurement]) -> str:
     small = [m for m in direct if m.metric == "iops"]
     if not small:
         best = best_of(direct)
-        return f"{plural(best)} of {target(best)} reach {bandwidth_text(best)}"
+        return f"{plural(best)} of {_target(best)} reach {rate_text(best, 'bandwidth')}"
     best = best_of(small)
-    size = figures.size_text(best.pattern["block_size"])
-    text = f"{plural(best)} of {size} reach {iops_text(best)} on {target(best)}"
+    text = f"{_blocks(best)} reach {rate_text(best)} on {_target(best)}"
     one = idle(direct)
     return f"{text}; one read at a time takes {latency_text(one)}" if one else text
 
@@ -429,40 +402,42 @@ def key_figure(measured: list[Measurement]) -> KeyFigure | None:
     if not small:
         return None
     best = best_of(small)
-    detail = f"{target(best)}, {operation(best)}, depth {best.pattern['depth']}"
+    detail = f"{_target(best)}, {operation(best)}, depth {best.pattern['depth']}"
     if text := latency_text(best, "p99"):
         detail += f"; p99 {text}"
     value = figures.plain(best, 1.0)
     return KeyFigure("Storage", value, "IOPS", detail, figures.is_doubtful(best))
 
 
-_AGREE = 0.02
-"""Share by which an array's members together may differ from what the array counts itself."""
-
-
 def busiest_devices(measured: Sequence[Measurement]) -> Measurement | None:
     """Return the measurement whose devices moved most; None where none had several devices."""
     found = [m for m in measured if len(_devices(m)) > 1]
-    return max(found, key=_rate, default=None)
+    return max(
+        found, key=lambda m: sum(one.bytes / one.seconds for one in _devices(m)), default=None
+    )
+
+
+def _devices(measurement: Measurement) -> list[BlockCounts]:
+    found = (measurement.evidence and measurement.evidence.devices) or []
+    return [one for one in found if one.seconds > 0]
 
 
 def show_devices(console: Console, measurement: Measurement) -> None:
     """Print a row for each array and drive of a measurement."""
     devices = _devices(measurement)
-    size = figures.size_text(measurement.pattern["block_size"])
+    size = size_text(measurement.pattern["block_size"])
     console.print(
         Text(f"Devices, {operation(measurement)} of {size}, {path_name(measurement)}:"),
     )
     unit, factor = figures.scale_of("B/s", [one.bytes / one.seconds for one in devices])
-    table = new_table()
-    table.add_column("device", no_wrap=True)
-    for name in ("requests/s", "mean size", unit, "await ms", "in flight", "busy"):
-        table.add_column(name, justify="right", no_wrap=True)
-    about = {drive.name: drive for facts in on(measurement) for drive in facts.drives}
-    if any(drive.firmware for drive in about.values()):
-        table.add_column("firmware", no_wrap=True)
-    if any(drive.wear for drive in about.values()):
-        table.add_column("wear", justify="right", no_wrap=True)
+    drives = _drives([measurement]).values()
+    about = {
+        "firmware": {one.name: one.firmware for one in drives if one.firmware},
+        "wear": {one.name: f"{one.wear.used_percent}%" for one in drives if one.wear},
+    }
+    known = {heading: cells for heading, cells in about.items() if cells}
+    counts = ("requests/s", "mean size", unit, "await ms", "in flight", "busy")
+    table = new_table("device", *counts, *known, words=("device", "firmware"))
     for one in devices:
         table.add_row(
             one.name,
@@ -472,21 +447,11 @@ def show_devices(console: Console, measurement: Measurement) -> None:
             f"{one.await_ms:.3g}",
             f"{one.in_flight:.3g}",
             f"{one.utilization:.0%}",
-            *_about(about.get(one.name), list(about.values())),
+            *(cells.get(one.name, "") for cells in known.values()),
         )
     console.print(table)
     for line in array_lines(measurement):
         console.print(Text(line))
-
-
-def _about(drive: DriveFacts | None, drives: Sequence[DriveFacts]) -> list[str]:
-    """Return firmware and wear, where a drive of the table has them."""
-    cells = []
-    if any(other.firmware for other in drives):
-        cells.append(drive.firmware if drive else "")
-    if any(other.wear for other in drives):
-        cells.append(f"{drive.wear.used_percent}%" if drive and drive.wear else "")
-    return cells
 
 
 def array_lines(measurement: Measurement) -> list[str]:
@@ -511,9 +476,7 @@ def _sums(facts: StorageFacts, array: BlockCounts, members: Sequence[BlockCounts
             continue
         same = abs(theirs - own) <= _AGREE * own
         times = "as much" if same else f"{theirs / own:.3g} times as much"
-        parts.append(
-            f"{word} {figures.size_text(own)}, its {len(members)} members together {times}"
-        )
+        parts.append(f"{word} {size_text(own)}, its {len(members)} members together {times}")
     level = f" ({facts.level})" if facts.level else ""
     return f"{array.name}{level} {'; '.join(parts)}." if parts else ""
 
@@ -530,25 +493,15 @@ def _split(array: BlockCounts, members: Sequence[BlockCounts]) -> str:
     )
 
 
-def _devices(measurement: Measurement) -> list[BlockCounts]:
-    found = measurement.evidence.devices if measurement.evidence else None
-    return [one for one in found or [] if one.seconds > 0]
-
-
-def _rate(measurement: Measurement) -> float:
-    return sum(one.bytes / one.seconds for one in _devices(measurement))
-
-
 def network_lines(measured: Sequence[Measurement]) -> list[str]:
     """Return a line for each mount and port, of all these measurements with their set-up."""
-    observed = [m.evidence for m in measured if m.evidence]
-    mounts: dict[str, list[NfsCounts]] = {}
-    ports: dict[str, list[PortCounts]] = {}
-    for evidence in observed:
+    mounts = defaultdict[str, list[NfsCounts]](list)
+    ports = defaultdict[str, list[PortCounts]](list)
+    for evidence in (m.evidence for m in measured if m.evidence):
         for mount in evidence.nfs or []:
-            mounts.setdefault(mount.name, []).append(mount)
+            mounts[mount.name].append(mount)
         for port in evidence.ports or []:
-            ports.setdefault(port.name, []).append(port)
+            ports[port.name].append(port)
     lines = [_mount(name, counts) for name, counts in mounts.items()]
     return [*lines, *(_port(name, counts) for name, counts in ports.items())]
 
@@ -574,83 +527,35 @@ def _port(name: str, counts: Sequence[PortCounts]) -> str:
     return f"{name}, set-up included: {received} received, {sent} sent."
 
 
-_MOVED = 0.5
-"""Share of the bytes asked for below which the drives moved far less: a cache served the rest."""
-_WARM = 0.99
-"""Share of the files in the page cache from which on it holds them all."""
-_IN_CACHE = 0.01
-"""Share of the files in the page cache from which on a direct read found some there."""
-
-
 def io_remarks(measured: Sequence[Measurement]) -> list[str]:
-    """Return these, each once, with how many measurements it is about."""
+    """Return remarks on caches, steady states and settings, with how many each is about."""
     found = [
         f"{count} of {len(measured)}: {text}"
         for applies, text in _CHECKS
         if (count := sum(map(applies, measured)))
     ]
-    return [
-        *found,
-        *_partly_warm(measured),
-        *_unsteady(measured),
-        *setting_lines(measured),
-    ]
+    return [*found, *_partly_warm(measured), *_unsteady(measured), *setting_lines(measured)]
 
 
-def _partly_warm(measured: Sequence[Measurement]) -> list[str]:
-    """Say which reads through the page cache began with files that it held a part of."""
-    held = [
-        io.cached_before
-        for m in measured
-        if (io := observed(m)) is not None
-        and io.bytes_read > 0
-        and cached(m)
-        and m.pattern.get("cache") in (None, "warm")
-        and io.cached_before is not None
-        and io.cached_before < _WARM
-        and not _is_dax(m)
-    ]
-    if not held:
-        return []
-    shares = " to ".join(dict.fromkeys(share_text(part) for part in (min(held), max(held))))
-    text = (
-        f"the page cache held {shares} of what is read as a repetition began: memory has no room "
-        "for more, or reading it took too long"
-    )
-    return [f"{len(held)} of {len(measured)}: {text}"]
-
-
-def _unsteady(measured: Sequence[Measurement]) -> list[str]:
-    """Say how many did not come to a steady state, and how long rounds were."""
-    short = [m for m in measured if not m.rounds]
-    known = [state for m in short if (state := steady_state(m.samples, row_seconds(m)))]
-    left = [state.round_s for state in known if not state.reached]
-    if not left:
-        return []
-    rounds = f"{1e3 * min(left):.3g} to {1e3 * max(left):.3g} ms"
-    return [
-        f"{len(left)} of {len(known)}: no steady state by the five-round rule, rounds of {rounds}"
-    ]
-
-
-def _is_dax(m: Measurement) -> bool:
-    return any(facts.path.dax for facts in (m.evidence and m.evidence.storage) or [])
+def _reads(m: Measurement) -> IoEvidence | None:
+    """Return what was observed of a measurement that read."""
+    io = observed(m)
+    return io if io is not None and io.bytes_read > 0 else None
 
 
 def _moved_less(m: Measurement) -> bool:
-    io, moved = observed(m), m.evidence.device_bytes_read if m.evidence else None
+    io, moved = _reads(m), m.evidence.device_bytes_read if m.evidence else None
     return io is not None and moved is not None and not cached(m) and moved < _MOVED * io.bytes_read
 
 
 def _was_cached(m: Measurement) -> bool:
-    io = observed(m)
-    reads = io is not None and io.bytes_read > 0
-    return reads and not cached(m) and bool(io and (io.cached_before or 0.0) >= _IN_CACHE)
+    io = _reads(m)
+    return io is not None and not cached(m) and (io.cached_before or 0.0) >= _IN_CACHE
 
 
 def _has_holes(m: Measurement) -> bool:
-    io = observed(m)
-    return io is not None and io.bytes_read > 0 and bool(io.unwritten_bytes)
+    io = _reads(m)
+    return io is not None and bool(io.unwritten_bytes)
 
 
 _CHECKS = (
@@ -663,50 +568,51 @@ _CHECKS = (
 )
 
 
-_ACROSS_ALIKE = ("operation", "read_percent", "order", "block_size", "depth", "threads")
-_MIN_PATHS = 3
-"""Paths from which on a matrix shows more than two bars would."""
+def _partly_warm(measured: Sequence[Measurement]) -> Iterator[str]:
+    """Say which reads through the page cache began with files that it held a part of."""
+    held = [
+        io.cached_before
+        for m in measured
+        if (io := _reads(m)) is not None
+        and cached(m)
+        and m.pattern.get("cache") in (None, "warm")
+        and io.cached_before is not None
+        and io.cached_before < _WARM
+        and not any(facts.path.dax for facts in on(m))
+    ]
+    if held:
+        shares = " to ".join(dict.fromkeys(share_text(part) for part in (min(held), max(held))))
+        yield (
+            f"{len(held)} of {len(measured)}: the page cache held {shares} of what is read as a "
+            "repetition began: memory has no room for more, or reading it took too long"
+        )
 
 
-def across(given: PictureInput) -> Iterator[Picture]:
-    """Initiator by target, a picture for each access pattern; the best backend counts."""
-
-    def level(m: Measurement) -> str:
-        targets, topology = on(m), given.run.header.topology
-        if topology is None or not any(one.drives or one.nfs for one in targets):
-            return ""
-        return str(reach(topology, m.initiator, targets))
-
-    direct = [m for m in given.measured if not cached(m) and m.pattern.get("jobs", 1) == 1]
-    for group in groups_by(direct, *_ACROSS_ALIKE).values():
-        best = [best_of(path) for path in groups_by(group, "path").values()]
-        if len(best) >= _MIN_PATHS and len({m.initiator for m in best}) > 1:
-            first = best[0].pattern
-            size = figures.size_text(first["block_size"])
-            what = f"{operation(best[0])}, {size}, depth {first['depth']}"
-            picture = matrix_of(best, what, given.endpoints, level)
-            yield replace(picture, subtitle=f"{picture.subtitle}; beside each figure its affinity")
-
-
-_OUTLIER = 0.9
-"""Share of the median of its peers below which a target is an outlier; its peers are two at least.
-"""
-_KEYS = ("together", "jobs", "threads", "memory")
-"""In which targets together differ from each of them alone."""
+def _unsteady(measured: Sequence[Measurement]) -> Iterator[str]:
+    """Say how many did not come to a steady state, and how long rounds were."""
+    known = [state for m in measured if not m.rounds and (state := _steady(m))]
+    left = [1e3 * state.round_s for state in known if not state.reached]
+    if left:
+        yield (
+            f"{len(left)} of {len(known)}: no steady state by the five-round rule, rounds of "
+            f"{min(left):.3g} to {max(left):.3g} ms"
+        )
 
 
 def together_remarks(measured: Sequence[Measurement]) -> list[str]:
-    """Return a line for each thing worth saying, the most telling first."""
+    """Return remarks on several targets, together and each alone, and on their firmware."""
     together = [m for m in measured if "together" in m.pattern]
-    names = varying(together, "path", "operation", "order", "read_percent", *_KEYS)
+    names = varying(together, "path", "operation", "order", "read_percent", *_TOGETHER)
     lines = [line for m in together for line in _of_one(m, measured, words_of(m, names))]
-    lines += [line for peers in _alone(measured) for line in _outliers(peers)]
+    lines += [line for peers in _alone(measured) for line in _outliers(peers, "alone")]
     return list(dict.fromkeys([*lines, *_firmware(measured)]))
 
 
 def _of_one(m: Measurement, measured: Sequence[Measurement], apart: str) -> Iterator[str]:
     """``apart``: what tells it from others of several targets together."""
-    names = _names(m)
+    io = observed(m)
+    targets = (io.targets if io else None) or []
+    names = [one.name for one in targets]
     alone = [
         other
         for other in measured
@@ -718,46 +624,39 @@ def _of_one(m: Measurement, measured: Sequence[Measurement], apart: str) -> Iter
             what = f"{plural(m)}, {apart}" if apart else plural(m)
             yield (
                 f"{what}: {len(names)} targets together reach {rate_text(m)}, "
-                f"{figures.share_text((m.estimate or 0.0) / total)} of the sum of each alone"
+                f"{share_text((m.estimate or 0.0) / total)} of the sum of each alone"
             )
     else:
-        yield from _outliers({name: _part(m, name) for name in names}, "together, ")
-    yield from _finishers(m)
+        yield from _outliers({n: estimate(m, str(m.metric), n) for n in names}, "together")
+    ended = sorted((one.last_finisher_s, one.name) for one in targets if one.last_finisher_s)
+    if len(ended) > 1:
+        (first, name), (last, other_name) = ended[0], ended[-1]
+        yield f"{name} finished first, after {first:.3g} s; {other_name} last, after {last:.3g} s"
 
 
 def same_alone(alone: Measurement, together: Measurement) -> bool:
     """Whether one target was measured alone as it was together with others."""
-    return same_but(alone.model_copy(update={"target": together.target}), together, *_KEYS)
+    return same_but(alone.model_copy(update={"target": together.target}), together, *_TOGETHER)
 
 
-def _alone(measured: Sequence[Measurement]) -> Iterator[dict[str, float]]:
-    """Yield the figures of targets that were measured alike, each alone."""
+def _alone(measured: Sequence[Measurement]) -> Iterable[dict[str, float]]:
+    """Return the figures of targets that were measured alike, each alone."""
     groups: dict[str, dict[str, float]] = {}
     for m in measured:
         if "together" not in m.pattern and m.estimate:
             key = str(sorted((k, str(value)) for k, value in m.pattern.items()))
             groups.setdefault(f"{m.metric} {key}", {})[m.target] = m.estimate
-    yield from groups.values()
+    return groups.values()
 
 
-def _outliers(by_target: Mapping[str, float], how: str = "alone, ") -> Iterator[str]:
+def _outliers(by_target: Mapping[str, float], how: str) -> Iterator[str]:
     if len(by_target) < 3:
         return
     middle = median(by_target.values())
     for target, value in by_target.items():
         if value < _OUTLIER * middle:
-            share = figures.share_text(value / middle)
-            yield f"{how}{target} has {share} of the median of the {len(by_target)} targets"
-
-
-def _finishers(m: Measurement) -> Iterator[str]:
-    """Say which target was done first, and which last, where each had an amount to move."""
-    io = observed(m)
-    ended = [(one.last_finisher_s, one.name) for one in (io.targets if io else None) or []]
-    known = sorted((seconds, name) for seconds, name in ended if seconds)
-    if len(known) > 1:
-        (first, name), (last, other) = known[0], known[-1]
-        yield f"{name} was done first, after {first:.3g} s; {other} last, after {last:.3g} s"
+            share = share_text(value / middle)
+            yield f"{how}, {target} has {share} of the median of the {len(by_target)} targets"
 
 
 def _firmware(measured: Sequence[Measurement]) -> Iterator[str]:
@@ -776,32 +675,14 @@ def _drives(measured: Sequence[Measurement]) -> dict[str, DriveFacts]:
     return {drive.name: drive for m in measured for facts in on(m) for drive in facts.drives}
 
 
-def _names(m: Measurement) -> list[str]:
-    io = observed(m)
-    return [one.name for one in (io.targets if io else None) or []]
-
-
-def _part(m: Measurement, name: str) -> float:
-    found = figures.side_figure(m, str(m.metric), name)
-    return (found.estimate if found else None) or 0.0
-
-
-_NOTHING_KNOWN = Traits(private_bytes=0.0, shared_caches={})
-"""Of caches, which have no part in this."""
-
-
 @dataclass(frozen=True)
 class _Side:
     """A setting beside cufile.json as it is, as natural logarithms of the rates' ratio."""
 
-    measurement: Measurement
+    setting: str
     size: float
     half: float
     """Half of the interval: of 95% over all settings of a comparison (Bonferroni)."""
-
-    @property
-    def setting(self) -> str:
-        return str(self.measurement.pattern["cufile"])
 
     @property
     def better(self) -> bool:
@@ -835,18 +716,14 @@ def setting_lines(measured: Sequence[Measurement]) -> list[str]:
             if m.pattern.get("cufile") and m.estimate and same_but(base, m, "cufile")
         ]
         if others:
-            lines.append(_line(base, _sides(base, others)))
+            z = z_of(LEVEL / 2 / len(others))
+            changes = [change_of(base, other, _NOTHING_KNOWN) for other in others]
+            sides = [_Side(str(c.new.pattern["cufile"]), c.size, z * c.error) for c in changes]
+            lines.append(_setting_line(_blocks(base), sides))
     return lines
 
 
-def _sides(base: Measurement, others: Sequence[Measurement]) -> list[_Side]:
-    z = z_of(LEVEL / 2 / len(others))
-    changes = [change_of(base, other, _NOTHING_KNOWN) for other in others]
-    return [_Side(change.new, change.size, z * change.error) for change in changes]
-
-
-def _line(base: Measurement, sides: Sequence[_Side]) -> str:
-    what = f"{plural(base)} of {figures.size_text(base.pattern['block_size'])}"
+def _setting_line(what: str, sides: Sequence[_Side]) -> str:
     key = sides[0].setting.partition("=")[0]
     slower = _listed([side for side in sides if side.worse])
     also = f"; slower: {slower}" if slower else ""
@@ -875,10 +752,6 @@ def _listed(sides: Sequence[_Side]) -> str:
     return ", ".join(side.setting.partition("=")[2] for side in sides)
 
 
-_CURVE_ROWS = 12
-"""Most rounds of a curve that the table shows."""
-
-
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print the measured results of storage, then time series and what drives counted."""
     title(console, VIEW.title)
@@ -896,10 +769,8 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
 
 def _show_curve(console: Console, m: Measurement, rounds: list[Round]) -> None:
     """Print a write-saturation curve: the first round, the last one, and some of those between."""
-    unit, factor = ("IOPS", 1.0) if m.metric == "iops" else ("GB/s", 1e9)
-    table = new_table()
-    for name in ("round", "time", "written / size", unit, "of the first"):
-        table.add_column(name, justify="right", no_wrap=True)
+    unit, factor = _curve_unit(m)
+    table = new_table("round", "time", "written / size", unit, "of the first")
     step = max(1.0, (len(rounds) - 1) / (_CURVE_ROWS - 1))
     numbers = {round(step * row) for row in range(_CURVE_ROWS)} & set(range(len(rounds)))
     for number in sorted(numbers):
@@ -910,15 +781,28 @@ def _show_curve(console: Console, m: Measurement, rounds: list[Round]) -> None:
             figures.seconds_text(one.end_s),
             f"{passes(m, one):.2f}",
             figures.significant(one.value / factor, 3),
-            figures.share_text(share),
+            share_text(share),
         )
     console.print(table)
 
 
-_MIN_POINTS = 3
-_MAX_LINES = 5
-"""Lines up to which all of a path's measurements are in the picture of percentiles."""
-Sweep = list[Measurement]
+def across(given: PictureInput) -> Iterator[Picture]:
+    """Initiator by target, a picture for each access pattern; the best backend counts."""
+
+    def level(m: Measurement) -> str:
+        targets, topology = on(m), given.run.header.topology
+        if topology is None or not any(one.drives or one.nfs for one in targets):
+            return ""
+        return str(reach(topology, m.initiator, targets))
+
+    direct = [m for m in given.measured if not cached(m) and m.pattern.get("jobs", 1) == 1]
+    for group in groups_by(direct, *_MATRIX).values():
+        best = best_of_each(group, "path")
+        if len(best) >= _MIN_PATHS and len({m.initiator for m in best}) > 1:
+            first = best[0].pattern
+            what = f"{operation(best[0])}, {size_text(first['block_size'])}, depth {first['depth']}"
+            picture = matrix_of(best, what, given.endpoints, level)
+            yield replace(picture, subtitle=f"{picture.subtitle}; beside each figure its affinity")
 
 
 def over_depth(given: PictureInput) -> Iterator[Picture]:
@@ -933,44 +817,46 @@ def over_depth(given: PictureInput) -> Iterator[Picture]:
 
 def _rates_over_depth(members: Sweep) -> Picture:
     unit, _ = scale_of(members)
-    first = members[0]
-    what = "IOPS" if first.metric == "iops" else "Bandwidth"
+    first, depths = members[0], distinct(members, "depth")
     return curves_over(
         members,
         "depth",
         [],
         key=f"depth {path_of(first)} {first.pattern['block_size']}",
-        title=f"{what} over queue depth, {path_of(first)}",
+        title=f"{_metric(first)} over queue depth, {path_of(first)}",
         called=lambda m, _names: operation(m),
         subtitle=_common(members),
         alt=in_sentences(depth_lines(members)),
         axes=Axes(
-            x=_doubling("queue depth", distinct(members, "depth")),
+            x=shapes.log_axis(
+                "x", "queue depth", (depths[0], depths[-1]), values=depths, format="d"
+            ),
             y=shapes.from_zero("IOPS" if unit == "1/s" else unit),
         ),
     )
 
 
 def _latency_over_rate(sweep: Sweep) -> Picture:
-    metric, name = str(sweep[0].metric), operation(sweep[0])
-    unit, factor = _scale(sweep, metric)
+    unit, factor = _scale(sweep)
     rows = []
     for percentile in ("p50", "p99", "p99.9"):
         for m in sweep:
             found = latency(m, percentile)
             if found is not None:
-                depth = m.pattern["depth"]
-                more = {"x": (m.estimate or 0.0) / factor, "depth": depth, "order": depth}
-                rows.append(_side_row(m, found, percentile, more))
+                depth, rate = m.pattern["depth"], (m.estimate or 0.0) / factor
+                rows.append(
+                    row_of(m.of_figure(found), _US, "µs", x=rate, series=percentile,
+                           what=percentile, depth=depth, order=depth)
+                )  # fmt: skip
     x = {**shapes.from_zero(unit), "field": "x"}
-    y = {"field": "value", "type": "quantitative", "title": "latency, µs", "scale": {"type": "log"}}
+    y = {**shapes.axis("value", "latency, µs"), "scale": {"type": "log"}}
     spec = shapes.curves(rows, x, y)
     spec["layer"].append(_labels([row for row in rows if row["series"] == "p50"], y))
     best = best_of(sweep)
+    name, path = operation(best), path_of(best)
     return Picture(
-        key=slug(f"latency {path_of(best)} {name} {best.pattern['block_size']}"),
-        title=f"Latency over {'IOPS' if metric == 'iops' else 'bandwidth'}, {name}, "
-        f"{path_of(best)}",
+        key=slug(f"latency {path} {name} {best.pattern['block_size']}"),
+        title=f"Latency over {_metric(best, within=True)}, {name}, {path}",
         subtitle=f"{_common(sweep)}; numbers are queue depths",
         alt=f"The most is {rate_text(best)} at depth {best.pattern['depth']}, where half of all "
         f"operations take {latency_text(best) or 'an unknown time'} or less.",
@@ -1025,43 +911,38 @@ def maps(given: PictureInput) -> Iterator[Picture]:
             key=f"map {path_of(best)} {operation(best)}",
             title=f"Block size by queue depth, {operation(best)}, {path_of(best)}",
             subtitle=_common(members),
-            alt=f"The best is {figures.size_text(best.pattern['block_size'])} at depth "
+            alt=f"The best is {size_text(best.pattern['block_size'])} at depth "
             f"{best.pattern['depth']}.",
         )
 
 
 def over_time(given: PictureInput) -> Iterator[Picture]:
-    """The rows of the best measurement of each operation, in the order in which they were taken."""
+    """The samples of the best measurement of each operation, in the order they were taken in."""
     short = [m for m in given.measured if not m.rounds]
     direct = [m for m in short if not cached(m)] or short
-    for (_, metric), group in groups_by(direct, "path", "metric").items():
-        best = [best_of(alike) for alike in groups_by(group, "operation").values()]
-        shown = [m for m in best if len(m.samples) >= 2 * _MIN_POINTS]
+    for group in groups_by(direct, "path", "metric").values():
+        shown = [m for m in best_of_each(group, "operation") if len(m.samples) >= 2 * _MIN_POINTS]
         if shown:
-            yield _over_time(shown, str(metric))
+            yield _over_time(shown)
 
 
-def _over_time(shown: Sweep, metric: str) -> Picture:
-    unit, factor = _scale(shown, metric)
+def _over_time(shown: Sweep) -> Picture:
+    unit, factor = _scale(shown)
     rows = []
     for m in shown:
-        row_s = row_seconds(m)
-        for number, sample in enumerate(m.samples):
-            value = sample / factor
-            tip = f"{operation(m)}, row {number + 1}: {value:.4g} {unit}"
-            rows.append({"x": number * row_s, "value": value, "low": value, "high": value,
-                         "series": operation(m), "tip": tip, "doubtful": False})  # fmt: skip
-    x = {"field": "x", "type": "quantitative", "title": "seconds of measuring, repetitions joined"}
-    spec = shapes.curves(rows, x, shapes.from_zero(unit))
-    said = [
-        f"{operation(m)}: {steady_text(steady_state(m.samples, row_seconds(m)))}" for m in shown
-    ]
+        sample_s = ((m.evidence.sample_ns if m.evidence else None) or 0.0) / 1e9
+        rows += [
+            _point(number * sample_s, sample / factor, unit, operation(m), f"sample {number + 1}")
+            for number, sample in enumerate(m.samples)
+        ]
+    x = shapes.axis("x", "seconds of measuring, repetitions joined")
+    path = path_of(shown[0])
     return Picture(
-        key=slug(f"time {path_of(shown[0])} {metric}"),
-        title=f"{'IOPS' if metric == 'iops' else 'Bandwidth'} over time, {path_of(shown[0])}",
+        key=slug(f"time {path} {shown[0].metric}"),
+        title=f"{_metric(shown[0])} over time, {path}",
         subtitle="the best of each operation",
-        alt=in_sentences(said),
-        spec=spec,
+        alt=in_sentences([f"{operation(m)}: {steady_text(_steady(m))}" for m in shown]),
+        spec=shapes.curves(rows, x, shapes.from_zero(unit)),
         measurements=shown,
     )
 
@@ -1071,19 +952,17 @@ def over_written(given: PictureInput) -> Iterator[Picture]:
     for m in given.measured:
         if not m.rounds or len(m.rounds) < _MIN_POINTS or not used_bytes(m):
             continue
-        metric, what = str(m.metric), _series_name(m)
-        unit, factor = _scale([m], metric)
+        what = "Write saturation" if m.pattern.get("write_saturation") else "Preconditioning"
+        unit, factor = _scale([m])
         rows = []
         for number, one in enumerate(m.rounds):
-            value, x = one.value / factor, passes(m, one)
-            tip = f"round {number + 1}, {x:.3g} times written: {value:.4g} {unit}"
-            rows.append({"x": x, "value": value, "low": value, "high": value,
-                         "series": what, "tip": tip, "doubtful": False})  # fmt: skip
-        size = figures.size_text(used_bytes(m))
-        x_axis = {"field": "x", "type": "quantitative", "title": f"bytes written / {size}"}
+            x = passes(m, one)
+            where = f"round {number + 1}, {x:.3g} times written"
+            rows.append(_point(x, one.value / factor, unit, what, where))
+        x_axis = shapes.axis("x", f"bytes written / {size_text(used_bytes(m))}")
         yield Picture(
             key=slug(f"{what} {path_of(m)}"),
-            title=f"{what}: {'IOPS' if metric == 'iops' else 'bandwidth'}, {path_of(m)}",
+            title=f"{what}: {_metric(m, within=True)}, {path_of(m)}",
             subtitle=f"{plural(m)}, {_common([m])}",
             alt=in_sentences(series_lines([m])),
             spec=shapes.curves(rows, x_axis, shapes.from_zero(unit)),
@@ -1091,15 +970,18 @@ def over_written(given: PictureInput) -> Iterator[Picture]:
         )
 
 
-def _series_name(m: Measurement) -> str:
-    return "Write saturation" if m.pattern.get("write_saturation") else "Preconditioning"
+def _point(x: float, value: float, unit: str, series: str, where: str) -> dict[str, Any]:
+    """Return a row of a time series, whose values have no intervals."""
+    tip = f"{series}, {where}: {value:.4g} {unit}"
+    return {"x": x, "value": value, "low": value, "high": value, "series": series, "tip": tip,
+            "doubtful": False}  # fmt: skip
 
 
 def tails(given: PictureInput) -> Iterator[Picture]:
     """Latency over percentile: one read at a time, and the best of each operation."""
     for group in groups_by(given.measured, "path").values():
         direct = [m for m in group if not cached(m) and m.metric == "iops"]
-        best = [best_of(alike) for alike in groups_by(direct, "operation").values()]
+        best = best_of_each(direct, "operation")
         one = idle(direct)
         lines = [d for m in group for d in m.distributions or () if d.metric == LATENCY]
         few = group if len(lines) <= _MAX_LINES else [*([one] if one else []), *best]
@@ -1125,14 +1007,14 @@ def _swept(measured: Sweep, key: str) -> list[Sweep]:
     ]
 
 
-def _by_path(found: list[Sweep]) -> list[list[Sweep]]:
-    """Return sweeps that one picture shows: of one path, order, metric at first, and cache."""
-    groups: dict[tuple[str, ...], list[Sweep]] = {}
+def _by_path(found: list[Sweep]) -> Iterable[list[Sweep]]:
+    """Return sweeps that one picture shows: of one path, order, metric and use of the cache."""
+    groups: dict[tuple[object, ...], list[Sweep]] = {}
     for sweep in found:
         first = sweep[0]
-        key = (path_of(first), str(first.pattern.get("order")), str(cached(first)))
-        groups.setdefault((*key, str(first.metric)), []).append(sweep)
-    return list(groups.values())
+        key = (path_of(first), first.pattern.get("order"), cached(first), first.metric)
+        groups.setdefault(key, []).append(sweep)
+    return groups.values()
 
 
 def _common(members: Sweep) -> str:
@@ -1141,52 +1023,26 @@ def _common(members: Sweep) -> str:
     return words_of(members[0], [key for key in keys if len(distinct(members, key)) == 1])
 
 
-def _scale(members: Sweep, metric: str) -> tuple[str, float]:
-    if metric == "iops":
+def _metric(m: Measurement, within: bool = False) -> str:
+    """Return the headline's metric: "IOPS", "Bandwidth", or "bandwidth" within a title."""
+    return "IOPS" if m.metric == "iops" else "bandwidth" if within else "Bandwidth"
+
+
+def _scale(members: Sweep) -> tuple[str, float]:
+    """Return the unit to draw headlines in, and what to divide them by."""
+    if members[0].metric == "iops":
         most = max(estimate(m, "iops") for m in members)
         return ("thousand IOPS", 1e3) if most >= 1e4 else ("IOPS", 1.0)
     return figures.scale_of("B/s", [estimate(m, "bandwidth") for m in members])
 
 
-def _side_row(
-    m: Measurement, found: Figured, name: str, more: dict[str, Any],
-    factor: float = _US, unit: str = "µs",
-) -> dict[str, Any]:  # fmt: skip
-    """Return a row of a figure that need not be the headline."""
-    low = found.estimate if found.ci_low is None else found.ci_low
-    high = found.estimate if found.ci_high is None else found.ci_high
-    return {
-        "value": (found.estimate or 0.0) / factor,
-        "low": (low or 0.0) / factor,
-        "high": (high or 0.0) / factor,
-        "doubtful": figures.is_doubtful(m),
-        "series": name,
-        "tip": f"{name}: {figures.with_interval(found, factor)} {unit}",
-        **more,
-    }
-
-
-def _doubling(title: str, counts: list[float]) -> Spec:
-    """An axis of counts that doubles."""
-    return {
-        "field": "x",
-        "type": "quantitative",
-        "title": title,
-        "scale": {"type": "log", "base": 2, "nice": False, "domain": [counts[0], counts[-1]]},
-        "axis": {"values": counts, "format": "d"},
-    }
-
-
-PICTURES = (across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise)
-
-
 VIEW = View(
     title="Storage",
-    method="Pinned threads keep operations in flight without a pause; rows are cut out of them by "
-    "time. Latency counts from before an operation is submitted, at a given rate from when it was "
-    "due, to when its end is seen. Medians of rows and their 95% intervals.",
+    method="Pinned threads keep operations in flight without a pause; a sample is what completes "
+    "in an interval of time. Latency runs from just before submission, or with --rate from the "
+    "time an operation was due, to its completion. Medians of samples and their 95% intervals.",
     table=show_table,
-    pictures=PICTURES,
+    pictures=(across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise),
     summary=summary_of,
     access=lambda m: None if cached(m) or "together" in m.pattern else (m.initiator, m.target),
     latency=idle_latency,

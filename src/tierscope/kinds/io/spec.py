@@ -1,4 +1,4 @@
-"""One file that all hosts of a fleet use: what it is called, and who makes it."""
+"""The spec of io: operations on files and devices, alone, together and by all hosts of a fleet."""
 
 import hashlib
 import math
@@ -31,12 +31,13 @@ from tierscope.plans.axes import (
     checked,
     choices,
     identity,
+    parsed,
     sampling,
     sizes,
     targets,
 )
 from tierscope.plans.gpu import flag
-from tierscope.plans.issuers import Issuer, issuers, storage_targets
+from tierscope.plans.issuers import Issuer, issuers, storage_targets, storage_threads
 from tierscope.plans.options import Option
 from tierscope.plans.rated import ratings_of
 from tierscope.plans.request import Request, RequestForm
@@ -47,15 +48,43 @@ if TYPE_CHECKING:
     from tierscope.model.topology import Cache
 
 
-SLOWEST_FILL_BYTES_PER_S = 10e6
+_SLOWEST_FILL_BYTES_PER_S = 10e6
 """Storage that is slower is taken for a hang."""
 _LOOKED_AT_S = 60.0
 """Seconds that a client of a network file system may take to see a new name."""
+_PAGE = 4096
+"""Buffers are multiples of it."""
+_SLOWEST_OPERATIONS_PER_S = 25.0
+"""Storage that is slower is taken for a hang; a hard disk does 50 in random order."""
+_SLOWEST_PURGE_S = 3600.0
+_BANDWIDTH_FROM = 512 << 10
+"""Block size from which on the headline is bandwidth; IOPS below it."""
+_DEFAULT_BYTES = 1 << 30
+"""Bytes of all files that are made for a target."""
+_CURVE = {"op": "write", "order": "random", "block-size": "4k", "depth": "32", "budget": "24h"}
+"""Defaults of a write-saturation curve."""
+_CURVE_PASSES = 1.0
+"""An empty drive holds its rate until it has been written once: no steady state before that."""
+_FILL_PASSES = 2.0
+"""SNIA PTS: sequential writes of twice the capacity, in blocks of 128 KiB."""
+_FILL_BLOCK, _FILL_DEPTH = 128 << 10, 32
+_MAX_ROUND_S = 3600.0
+_ROWS = 6
+"""Samples of a round."""
+_MAX_SAMPLE_S = 60.0
+_SAMPLE_S = 0.05
 
 
-def is_common(files: Files) -> bool:
-    """Whether all hosts use one file."""
-    return isinstance(files, PathFiles) and files.common is not None
+_HOSTS_FILE = Option(
+    "hosts-file",
+    "WORD",
+    "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
+    "each host writes its own region)",
+    "each",
+)
+_ROUND = Option(
+    "round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"
+)
 
 
 def in_fleet(files: Files, pattern: IoPattern, place: FleetPlace) -> Files:
@@ -68,7 +97,7 @@ def in_fleet(files: Files, pattern: IoPattern, place: FleetPlace) -> Files:
         return files
     same = (place.token, files.path, files.size, pattern.compressible, _contents(pattern))
     name = f"tierscope.{hashlib.sha256(repr(same).encode()).hexdigest()[:16]}.common"
-    fill_s = files.most_bytes / SLOWEST_FILL_BYTES_PER_S
+    fill_s = files.most_bytes / _SLOWEST_FILL_BYTES_PER_S
     common = files.common.model_copy(
         update={
             "name": name,
@@ -85,15 +114,6 @@ def _contents(pattern: IoPattern) -> tuple[int, bool]:
     step = math.gcd(pattern.align or min(pattern.sizes), pattern.misalign, *pattern.sizes)
     cell = next((size for size in (4096, 512) if step % size == 0), 0)
     return cell, pattern.backend in GPU_BACKENDS
-
-
-PAGE = 4096
-"""Buffers are multiples of it."""
-_SLOWEST_OPERATIONS_PER_S = 25.0
-"""Storage that is slower is taken for a hang; a hard disk does 50 in random order."""
-_SLOWEST_PURGE_S = 3600.0
-BANDWIDTH_FROM = 512 << 10
-"""Block size from which on the headline is bandwidth; IOPS below it."""
 
 
 class IoJob(Ruled):
@@ -278,7 +298,7 @@ class IoSpec(MeasurementSpec):
     def headline(self) -> str:
         """IOPS of small blocks, bandwidth of large ones."""
         largest = max(size for pattern in self.patterns for size in pattern.sizes)
-        return "bandwidth" if largest >= BANDWIDTH_FROM else "iops"
+        return "bandwidth" if largest >= _BANDWIDTH_FROM else "iops"
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU, all jobs'."""
@@ -321,7 +341,7 @@ class IoSpec(MeasurementSpec):
             **({"jobs": len(self.jobs)} if len(self.jobs) > 1 else {}),
             **({"together": ", ".join(together)} if together else {}),
             **({"shared": True} if first_job.shared else {}),
-            **({"file": "one"} if is_common(first_job.files) else {}),
+            **({"file": "one"} if getattr(first_job.files, "common", None) else {}),
             **self._series_identity(),
         }
 
@@ -374,7 +394,7 @@ class IoSpec(MeasurementSpec):
             random=pattern.order != "sequential",
             direct=pattern.direct,
             block_bytes=pattern.block_size,
-            counts_operations=max(pattern.sizes) < BANDWIDTH_FROM,
+            counts_operations=max(pattern.sizes) < _BANDWIDTH_FROM,
             through_host=pattern.backend.startswith("staged"),
         )
         ways = [(self._initiator_of(job), job.target) for job in self.jobs]
@@ -382,7 +402,7 @@ class IoSpec(MeasurementSpec):
 
     def set_up_s(self) -> float:
         """Seconds for making files, and for an amount that a repetition moves whatever its time."""
-        filled = sum(job.files.most_bytes for job in self.jobs) / SLOWEST_FILL_BYTES_PER_S
+        filled = sum(job.files.most_bytes for job in self.jobs) / _SLOWEST_FILL_BYTES_PER_S
         operations = sum(
             (pattern.amount or 0) / min(pattern.sizes) * len(job.cpus)
             for job, pattern in self.worked()
@@ -394,7 +414,7 @@ class IoSpec(MeasurementSpec):
 
 def _buffer_bytes(pattern: IoPattern) -> int:
     """Bytes of the buffers of a thread."""
-    buffer = -(-max(pattern.sizes) // PAGE) * PAGE
+    buffer = -(-max(pattern.sizes) // _PAGE) * _PAGE
     return buffer * pattern.depth * (2 if pattern.operation == "mix" else 1)
 
 
@@ -417,10 +437,6 @@ def _differences(first: dict[str, Any], other: dict[str, Any]) -> str:
 SPEC = IoSpec
 
 
-DEFAULT_BYTES = 1 << 30
-"""Bytes of all files that are made for a target."""
-
-
 def files(request: Request, target: Target, count: int) -> dict[str, Any]:
     """Return the files or the device of one target; ``count`` threads have files of their own."""
     asked = sizes(request, "size")
@@ -437,27 +453,14 @@ def files(request: Request, target: Target, count: int) -> dict[str, Any]:
     for option in ("destroy-data", "second-word"):
         if option in request.options:
             raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
-    default = max(1 << 20, DEFAULT_BYTES // count)
-    common = checked(
-        request,
-        "hosts-file",
-        grammar.parse_choice,
-        request.options.get("hosts-file", "each"),
-        ("each", "one"),
-    )
+    common = parsed(request, _HOSTS_FILE, grammar.parse_choice, ("each", "one"))
+    made = {"path": target.path, "large": bool(asked)}
     if common == "one":
-        return {
-            "path": target.path,
-            "size": size or DEFAULT_BYTES,
-            "large": bool(asked),
-            "keep": False,
-            "common": {},
-        }
+        return {**made, "size": size or _DEFAULT_BYTES, "common": {}}
     return {
-        "path": target.path,
-        "size": size or default,
+        **made,
+        "size": size or max(1 << 20, _DEFAULT_BYTES // count),
         "count": count,
-        "large": bool(asked),
         "keep": flag(request, "keep"),
         "overwrite": flag(request, "overwrite"),
     }
@@ -489,22 +492,8 @@ def _blocks(text: str) -> dict[str, Any]:
     return {"blocks": shares, "block_size": mean}
 
 
-_CURVE = {"op": "write", "order": "random", "block-size": "4k", "depth": "32", "budget": "24h"}
-"""Defaults of a write-saturation curve."""
-_CURVE_PASSES = 1.0
-"""An empty drive holds its rate until it has been written once: no steady state before that."""
-_FILL_PASSES = 2.0
-"""SNIA PTS: sequential writes of twice the capacity, in blocks of 128 KiB."""
-_FILL_BLOCK, _FILL_DEPTH = 128 << 10, 32
-_ROUND_S = 60.0
-_MAX_ROUND_S = 3600.0
-_ROWS = 6
-"""Samples of a round."""
-_MAX_SAMPLE_S = 60.0
-
-
 def with_defaults(request: Request) -> Request:
-    """Return the request with what a write-saturation curve is of."""
+    """Return the request with the defaults of a write-saturation curve, where it asks for one."""
     if not flag(request, "write-saturation"):
         return request
     usual = dict(_CURVE)
@@ -535,15 +524,12 @@ def in_series(request: Request, specs: Sequence[IoSpec]) -> list[IoSpec]:
         raise request.wrong(
             option, "purge leaves an empty drive; it goes with fill or --write-saturation"
         )
-    round_s = checked(
-        request,
-        "round",
-        grammar.parse_duration,
-        request.options.get("round", f"{_ROUND_S:g}s"),
-        0,
-        _MAX_ROUND_S,
-    )
-    curves = [_curve(spec, round_s) for spec in specs] if curve else []
+    round_s = parsed(request, _ROUND, grammar.parse_duration, 0, _MAX_ROUND_S)
+    steady = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s}
+    curves = [
+        _changed(spec, series=steady, sampling=_sampling(spec, round_s))
+        for spec in (specs if curve else ())
+    ]
     fills = _fills(request, specs, round_s) if "fill" in before else []
     if "purge" in before:
         first = fills or curves
@@ -559,11 +545,6 @@ def _check_destroys(request: Request, option: str, spec: IoSpec) -> None:
             raise request.wrong(
                 option, f"overwrites all of {files.device}: name it in --destroy-data, too"
             )
-
-
-def _curve(spec: IoSpec, round_s: float) -> IoSpec:
-    series = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s}
-    return _changed(spec, series=series, sampling=_sampling(spec, round_s))
 
 
 def _fills(request: Request, specs: Sequence[IoSpec], round_s: float) -> list[IoSpec]:
@@ -605,20 +586,12 @@ def _sampling(spec: IoSpec, round_s: float) -> dict[str, Any]:
 
 
 def _purged(spec: IoSpec) -> IoSpec:
-    jobs = _dumped(spec)["jobs"]
+    jobs = spec.model_dump(mode="json")["jobs"]
     return _changed(spec, jobs=[{**j, "files": {**j["files"], "purge": True}} for j in jobs])
 
 
-def _dumped(spec: IoSpec) -> dict[str, Any]:
-    return spec.model_dump(mode="json")
-
-
 def _changed(spec: IoSpec, **fields: Any) -> IoSpec:
-    return IoSpec.model_validate({**_dumped(spec), **fields})
-
-
-_MAX_THREADS = 4096
-_SAMPLE_S = 0.05
+    return IoSpec.model_validate({**spec.model_dump(mode="json"), **fields})
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]:
@@ -656,7 +629,7 @@ def _places_of(
 
 
 def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
-    """Put nodes for ``near`` and ``far``, which differ from target to target."""
+    """Replace ``near`` and ``far`` by nodes, which differ from target to target."""
     if "from" not in request.options:
         return request
     words = checked(request, "from", grammar.split_endpoints, request.options["from"])
@@ -676,13 +649,7 @@ def _combinations(request: Request, place: Issuer) -> Iterator[dict[str, Any]]:
     axes: dict[str, Sequence[Any]] = {
         "backend": backends,
         "cufile": _cufile_settings(request, backends),
-        "threads": checked(
-            request,
-            "threads",
-            grammar.expand_counts,
-            request.options.get("threads", "1"),
-            len(place.cpus),
-        ),
+        "threads": storage_threads(request, place),
         "files": choices(request, "files", ("own", "shared")) or ["own"],
         "memory": asked(request, Buffers, "memory") or ["device" if on_gpu else "host"],
         "buffers": _buffer_nodes(request, place),
@@ -791,13 +758,7 @@ OPTIONS: tuple[Option, ...] = (
     options.PIN,
     Option("size", "SIZE", "Bytes of each file that is made", "1g over all threads"),
     Option("files", "LIST", "own: one for each thread; shared: all threads use one", "own"),
-    Option(
-        "hosts-file",
-        "WORD",
-        "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
-        "each host writes its own region)",
-        "each",
-    ),
+    _HOSTS_FILE,
     *options_of(Buffers),
     Option("buffers", "NODES", "Nodes that host buffers lie on: node:0 or node:*", "the CPUs' own"),
     Option("overwrite", "", "Write to files that tierscope did not make", flag=True),
@@ -825,7 +786,7 @@ OPTIONS: tuple[Option, ...] = (
         "they are steady or --budget is spent (24h)",
         flag=True,
     ),
-    Option("round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"),
+    _ROUND,
     Option("keep", "", "Keep and reuse the files that were made", flag=True),
     options.RATED,
     options.PRECISION,

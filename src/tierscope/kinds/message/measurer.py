@@ -1,4 +1,4 @@
-"""Repetitions messages: ranks exchange them, and rank 0 joins what they say.
+"""The measurer of message: ranks exchange messages, and rank 0 joins their answers.
 
 Measurements of one round are repeated at the same time: the repetition of one of them keeps what
 the others' ranks said until their turn comes, which takes no time then. A pair whose rank is lost
@@ -45,7 +45,7 @@ Said = Mapping[int, Message]
 
 
 class Measurer:
-    """Measures messages; see ``runs.measurers.Measurer``."""
+    """Repeats the measurements of messages; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -111,7 +111,6 @@ class Measurer:
         pairs = [pair for spec in specs for pair in spec.pairs]
         pattern, rule = specs[0].pattern, specs[0].sampling
         window = 1 if pattern.operation == "latency" else 2 * pattern.window
-        tag = TAGS * next(self._blocks)
         common = {
             "do": "exchange",
             "operation": pattern.operation,
@@ -120,8 +119,7 @@ class Measurer:
             "seconds": seconds,
             "sample_s": rule.sample_s,
             "patience_s": specs[0].patience_s + window * pattern.size / _SLOWEST_BYTES_PER_S,
-            "tag": tag,
-            "go_tag": tag,
+            "tag": TAGS * next(self._blocks),
             "sources": [pair.source.rank for pair in pairs],
         }
         facts = mpi.ranks().facts
@@ -149,8 +147,7 @@ def _memory(asked: str, place: int) -> str:
 
 def _lost(spec: MessageSpec, lost: Mapping[int, str]) -> str:
     """Say which rank of a measurement was lost before; empty where none was."""
-    ends = [end for pair in spec.pairs for end in (pair.source, pair.destination)]
-    return next((lost[end.rank] for end in ends if end.rank in lost), "")
+    return next((lost[end.rank] for end in spec.ends if end.rank in lost), "")
 
 
 def _failed(name: str, why: str, cause: Cause = Cause.RANK) -> Failed:
@@ -168,9 +165,7 @@ def _event(spec: MessageSpec, said: Said, library: str) -> Event:
                     return Skipped(id=spec.id, cause=Cause.TOOL, reason=why)
                 return _failed(spec.id, why, _CAUSES.get(answer.get("code", ""), Cause.RANK))
     samples = [said[pair.source.rank] for pair in spec.pairs]
-    series = (
-        _series_of_pair(spec, samples[0]) if len(samples) == 1 else _series_of_pairs(spec, samples)
-    )
+    series = _series(spec, samples)
     if series is None:
         return _failed(spec.id, "the pairs have no sample in common; give them a longer --budget")
     return Repetition(
@@ -183,20 +178,20 @@ def _event(spec: MessageSpec, said: Said, library: str) -> Event:
     )
 
 
-def _series_of_pair(spec: MessageSpec, samples: Message) -> Series:
-    column = Column(metric=_FIGURES[spec.pattern.operation], values=samples["values"])
-    return Series(
-        name="messages", starts=samples["starts"], durations=samples["durations"], columns=[column]
-    )
-
-
-def _series_of_pairs(spec: MessageSpec, samples: Sequence[Message]) -> Series | None:
-    """Return samples of several pairs as samples that they have in common.
+def _series(spec: MessageSpec, samples: Sequence[Message]) -> Series | None:
+    """Return the samples of a pair; of several, samples that they have in common.
 
     Each source has its own samples. They are divided at the same moments, about as far apart as the
     longest sample is, while all pairs were under way. A pair's value between two moments is the
     mean of its samples, weighted by the time that each has there. The headline is the sum of rates,
-    or the mean of times."""
+    or the mean of times; None where the pairs were never under way together."""
+    metric = _FIGURES[spec.pattern.operation]
+    if len(samples) == 1:
+        (one,) = samples
+        column = Column(metric=metric, values=one["values"])
+        return Series(
+            name="messages", starts=one["starts"], durations=one["durations"], columns=[column]
+        )
     begin = max(one["starts"][0] for one in samples)
     end = min(one["starts"][-1] + one["durations"][-1] for one in samples)
     longest = max(duration for one in samples for duration in one["durations"])
@@ -205,7 +200,6 @@ def _series_of_pairs(spec: MessageSpec, samples: Sequence[Message]) -> Series | 
     count = max(1, int((end - begin) / longest))
     length = (end - begin) / count
     starts = [begin + number * length for number in range(count)]
-    metric = _FIGURES[spec.pattern.operation]
     parts = [
         Column(
             metric=metric,
@@ -243,9 +237,8 @@ def _mean(samples: Message, start: float, end: float) -> float | None:
 
 
 def _evidence(spec: MessageSpec, said: Said, library: str) -> Evidence:
-    ends = [end for pair in spec.pairs for end in (pair.source, pair.destination)]
-    messages = sum(said[end.rank]["messages"] for end in ends)
-    first_of = {end.machine: end for end in reversed(ends)}
+    messages = sum(said[end.rank]["messages"] for end in spec.ends)
+    first_of = {end.machine: end for end in reversed(spec.ends)}
     ports = [
         PortCounts.model_validate({**port, "name": f"{end.machine} {port['name']}"})
         for end in first_of.values()

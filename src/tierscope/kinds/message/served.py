@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.fleet.transport import Message, World
+from tierscope.kinds.message.spec import OPERATIONS
 from tierscope.machine.files import Files
 from tierscope.machine.network import port_counts, read_ports
 from tierscope.model.errors import UserError
@@ -17,11 +18,15 @@ from tierscope.model.evidence import PortCounts
 from tierscope.place.launch import find_installed
 
 _LIBRARY = "_lib/libtierscope-message.so"
-OPERATIONS = {"latency": 0, "bandwidth": 1, "both-ways": 2}
 CODES = {0: "", 1: "silent", 2: "mpi", 3: "contents"}
 """Result of an exchange, of TsMessageResult; empty: success."""
 _STATUS = 64
-"""Bytes at least that a status takes, in case that mpi4py was built with another version."""
+"""Bytes at least that a status takes, in case mpi4py was built with another version."""
+_PAGE = 4096
+TAGS = 4
+"""Of an exchange: two of the library, and these two."""
+_HERE, _GO = 2, 3
+_MOST_SAMPLES = 100_000
 Copy = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 
 
@@ -112,9 +117,6 @@ def mpi_of(mpi: Any, comm: Any) -> _Mpi:
     )
 
 
-_PAGE = 4096
-
-
 @dataclass(frozen=True)
 class Buffers:
     """Two buffers of one size; they live as long as the process, since MPI may still write to
@@ -178,7 +180,7 @@ def check_mpi() -> None:
             return
         asked = "MPIX_GPU_query_support"
     else:
-        raise UserError("this MPI has no function that tells whether it sends from GPUs' memory")
+        raise UserError("this MPI has no function that reports whether it can send from GPU memory")
     raise UserError(f"this MPI, as it was built, does not send from GPUs' memory ({asked} says so)")
 
 
@@ -194,12 +196,6 @@ def _driver() -> ctypes.CDLL:
 def _ok(code: int, what: str) -> None:
     if code:
         raise UserError(f"{what} (CUDA error {code})")
-
-
-TAGS = 4
-"""Of an exchange: two of the library, and these two."""
-_HERE, _GO = 2, 3
-_MOST_SAMPLES = 100_000
 
 
 def serve(request: Message, world: World) -> Message:
@@ -228,7 +224,7 @@ def _exchange(request: Message, world: World) -> Message:
     samples = Samples(*columns, capacity=capacity)
     asked = Exchange(
         mpi=mpi_of(world.mpi, world.comm),
-        operation=OPERATIONS[request["operation"]],
+        operation=OPERATIONS.index(request["operation"]),
         source=int(request["source"]),
         partner=request["partner"],
         tag=request["tag"],
@@ -285,12 +281,12 @@ def _meet(request: Message, world: World) -> bool:
     sources = request["sources"]
     leader = sources[0]
     if world.rank != leader:
-        world.comm.send(None, dest=leader, tag=request["go_tag"] + _HERE)
-        _heard(world, leader, request["go_tag"] + _GO, until)
+        world.comm.send(None, dest=leader, tag=tag + _HERE)
+        _heard(world, leader, tag + _GO, until)
         return True
-    there = [rank for rank in sources[1:] if _heard(world, rank, request["go_tag"] + _HERE, until)]
+    there = [rank for rank in sources[1:] if _heard(world, rank, tag + _HERE, until)]
     for rank in there:
-        world.comm.send(None, dest=rank, tag=request["go_tag"] + _GO)
+        world.comm.send(None, dest=rank, tag=tag + _GO)
     return True
 
 

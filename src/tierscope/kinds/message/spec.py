@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import Field
 from typing_extensions import Self
@@ -19,20 +19,21 @@ from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
-from tierscope.plans.axes import checked, sampling, sizes
+from tierscope.plans.axes import parsed, sampling, sizes
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.topology import Cache
 
 
 Operation = Literal["latency", "bandwidth", "both-ways"]
-OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
-MAX_SIZE = 1 << 30
-MAX_WINDOW = 1024
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+"""In the order of the library's numbers."""
+_LOOK_S = 60.0
+"""Time limit for ranks to name their hosts' ports."""
+_DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
 
 
 class HostPort(Model):
@@ -76,18 +77,16 @@ class MessagePattern(Ruled):
     size: Annotated[
         int,
         IN_BYTES,
-        Field(ge=1, le=MAX_SIZE),
+        Field(ge=1, le=1 << 30),
         SIZE.but(
             help="Bytes of a message, as in 8..1m*8", default_help="8 of latency, 1m of bandwidth"
         ),
     ]
-    """Bytes of a message."""
     window: Annotated[
         int,
-        Field(ge=1, le=MAX_WINDOW),
+        Field(ge=1, le=1024),
         Property("Messages in flight, of bandwidth", single=True, id="w{}"),
     ] = 64
-    """Messages that are under way at once, of bandwidth."""
     memory: Annotated[
         str,
         Field(pattern=r"^(host|gpu|gpu:\d{1,3})$"),
@@ -169,12 +168,14 @@ class MessageSpec(MeasurementSpec):
         Check(
             "pairs",
             "name a rank twice; it has one partner",
-            lambda spec: (
-                len({end.rank for pair in spec.pairs for end in (pair.source, pair.destination)})
-                == 2 * len(spec.pairs)
-            ),
+            lambda spec: len({end.rank for end in spec.ends}) == len(spec.ends),
         ),
     )
+
+    @property
+    def ends(self) -> list[MessageEnd]:
+        """Sources and destinations of all pairs."""
+        return [end for pair in self.pairs for end in (pair.source, pair.destination)]
 
     def headline(self) -> str:
         """A time or a rate."""
@@ -196,10 +197,6 @@ class MessageSpec(MeasurementSpec):
             ends = ((pair.source.host, pair.destination.host) for pair in self.pairs)
             found["together"] = ", ".join(f"host:{one} → host:{other}" for one, other in ends)
         return found
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """False: links are measured, not memory."""
-        return False
 
     def overwrites(self) -> bool:
         """False: there are no regions."""
@@ -295,9 +292,6 @@ def named_pair(text: str, names: Sequence[str]) -> tuple[str, str]:
     return found[0]
 
 
-_LOOK_S = 60.0
-"""Time limit for ranks to name their hosts' ports."""
-_DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
 Pairs = list[tuple[MessageEnd, MessageEnd]]
 
 
@@ -312,6 +306,18 @@ class _Figure:
     at_once: int = 1
 
 
+_PAIRS = Option(
+    "pairs",
+    "LIST",
+    "first (rank 0 and the first other host), all (in rounds in which each host has one "
+    "partner), bisection (one half of the hosts with the other, at once), or A-B",
+    "first",
+)
+_PATIENCE = Option(
+    "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
+)
+
+
 def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[MessageSpec]:
     """Yield a measurement for each set of pairs, operation and size."""
     given = sizes(request, "size")
@@ -321,10 +327,9 @@ def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[Messag
         for one in values_of(request, operation)
     ]
     patterns = [values for each in axes for values in combinations(request, MessagePattern, each)]
-    patience = request.options.get("patience", "10s")
-    patience_s = checked(request, "patience", grammar.parse_duration, patience, 1 - 1e-9, 3600)
+    patience_s = parsed(request, _PATIENCE, grammar.parse_duration, 1 - 1e-9, 3600)
     ends, cpus = _ends()
-    figures = checked(request, "pairs", _figures, request.options.get("pairs", "first"), ends)
+    figures = parsed(request, _PAIRS, _figures, ends)
     for figure, values in itertools.product(figures, patterns):
         fields: dict[str, Any] = {
             "initiator": f"host:{','.join(source.host for source, _ in figure.pairs)}",
@@ -389,17 +394,9 @@ def _of_pair(one: MessageEnd, other: MessageEnd, number: int = 0, at_once: int =
 
 REQUEST = RequestForm(
     options=(
-        Option(
-            "pairs",
-            "LIST",
-            "first (rank 0 and the first other host), all (in rounds in which each host has one "
-            "partner), bisection (one half of the hosts with the other, at once), or A-B",
-            "first",
-        ),
+        _PAIRS,
         *options_of(MessagePattern),
-        Option(
-            "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
-        ),
+        _PATIENCE,
         *options.SAMPLING,
     ),
     expand=expand,

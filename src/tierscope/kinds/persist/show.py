@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tierscope.kinds.persist.spec import BY_FILE, BY_POOL, UNPERSISTED, PersistEvidence
-from tierscope.model.run import Figure, Measurement, Run
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.naming import described, path_of
 from tierscope.report.pictures import generic
@@ -23,6 +23,7 @@ from tierscope.report.pictures.picture import (
 from tierscope.report.pictures.working_set import log_axis
 from tierscope.report.view import Column, View
 
+_MIN_POINTS = 3
 OF_METHODS = ("method", "ranges", "backing")
 """Properties that methods bring with them; figures that differ in no others stand side by side."""
 
@@ -59,11 +60,6 @@ def _reaches(measurement: Measurement) -> bool:
     return by_calls or persistent is None or persistent.durable_by == "flush"
 
 
-def cost(measurement: Measurement, base: Measurement) -> Figure:
-    """Return the time over that of ``base``."""
-    return figures.ratio(measurement, base)
-
-
 def cheapest(measured: Sequence[Measurement]) -> tuple[Measurement, Measurement] | None:
     """Return the method that has the smallest block persist in the least time, and the same stores
     alone; None where no method was measured beside its stores."""
@@ -75,7 +71,7 @@ def cheapest(measured: Sequence[Measurement]) -> tuple[Measurement, Measurement]
 def _columns(measured: list[Measurement], _run: Run) -> list[Column]:
     def over_stores(m: Measurement) -> str:
         base = alone(m, measured)
-        return figures.times_text(cost(m, base)) if base else ""
+        return figures.times_text(figures.ratio(m, base)) if base else ""
 
     return [Column("× stores", over_stores)]
 
@@ -96,9 +92,6 @@ def _said(measured: list[Measurement]) -> list[str]:
             "this memory forgets its contents without power: the figures are what flushing costs"
         )
     return lines
-
-
-_MIN_POINTS = 3
 
 
 def over_sizes(given: PictureInput) -> Iterator[Picture]:
@@ -135,7 +128,11 @@ def _alt(group: list[Measurement], size: int) -> str:
         if m.pattern["block_size"] != size:
             continue
         base = alone(m, group)
-        over = f", {figures.with_interval(cost(m, base), 1.0)} times the stores" if base else ""
+        over = (
+            f", {figures.with_interval(figures.ratio(m, base), 1.0)} times the stores"
+            if base
+            else ""
+        )
         said.append(f"{method_of(m)} {figures.with_interval(m, 1.0)} ns{over}")
     return f"At {figures.size_text(size)}: {'; '.join(said)}."
 
@@ -162,9 +159,6 @@ def tails(given: PictureInput) -> Iterator[Picture]:
             yield replace(picture, key=slug(f"{picture.key} {where}"))
 
 
-PICTURES = (over_sizes, tails)
-
-
 def summary_of(measured: list[Measurement]) -> str:
     """Return what the cheapest method costs, or the first figure where no stores stand beside."""
     found = cheapest(measured)
@@ -175,7 +169,7 @@ def summary_of(measured: list[Measurement]) -> str:
     return (
         f"persistence: {path_of(best)}, {figures.size_text(best.pattern['block_size'])} persist by "
         f"{best.pattern['method']} in {figures.with_interval(best, factor)} {unit}, "
-        f"{figures.with_interval(cost(best, base), 1.0)} times the stores alone"
+        f"{figures.with_interval(figures.ratio(best, base), 1.0)} times the stores alone"
     )
 
 
@@ -187,7 +181,7 @@ VIEW = View(
     hidden=("timed",),
     columns=_columns,
     notes=lambda measured, _run: _said(measured),
-    pictures=PICTURES,
+    pictures=(over_sizes, tails),
     represents_path=False,
     summary=summary_of,
 )

@@ -61,7 +61,6 @@ class PersistPattern(Ruled):
             id="b{}",
         ),
     ]
-    """Bytes of one operation."""
     ranges: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
         Property(

@@ -1,6 +1,7 @@
 """The tables of a watch: means and peaks, by source of counters."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -24,6 +25,14 @@ from tierscope.report.watch import (
     watched_table,
 )
 
+_MAX_POINTS = 200
+"""Points of a line; longer series show means of several intervals."""
+_MOST_MARKED = 60
+"""Points of a line up to which they are marked; more would touch each other."""
+_MAX_LINES = 6
+_UNDRAWN = ("memory_free",)
+"""Metrics that another one shows already."""
+
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print what was watched, and which counters could not be read."""
@@ -39,7 +48,7 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
 
 
 def means(series: Series) -> Values:
-    """Return the means over time of what a source told."""
+    """Return the means over time of a source."""
     found = {(c.metric, c.part): mean_of(series, c) for c in series.columns}
     return {key: value for key, value in found.items() if value is not None}
 
@@ -63,17 +72,8 @@ def summary_of(measured: list[Measurement]) -> str:
     return f"{m.pattern['watched']} watched for {seconds}, every {m.pattern['interval_s']:g} s"
 
 
-_MAX_POINTS = 200
-"""Of a line; longer ones show means of several intervals."""
-_MOST_MARKED = 60
-"""Points of a line; more would touch each other and are left out."""
-_MAX_LINES = 6
-_UNDRAWN = ("memory_free",)
-"""Metrics that another one shows already."""
-
-
 def over_time(given: PictureInput) -> Iterator[Picture]:
-    """Yield a picture for each metric, a line for each place where anything happened."""
+    """Yield a picture for each metric, with a line for each place that is not all zero."""
     for m in given.measured:
         for series in m.series or []:
             for metric in dict.fromkeys(column.metric for column in series.columns):
@@ -83,7 +83,7 @@ def over_time(given: PictureInput) -> Iterator[Picture]:
 
 
 def _drawn(series: Series, metric: str) -> list[Column]:
-    """Return the columns in which most happened, in the order of the rows."""
+    """Return the columns with the largest sums, in the order of the table."""
     places = places_of((c.metric, c.part) for c in series.columns if c.metric == metric)
     found = [
         column
@@ -95,18 +95,16 @@ def _drawn(series: Series, metric: str) -> list[Column]:
 
 
 def without_rows(given: PictureInput) -> list[Picture]:
-    """Return generic bars of records that have no rows, as others may have made them."""
+    """Return generic bars of records without time series, such as imported ones."""
     without = [m for m in given.measured if not m.series]
-    return generic.bars(PictureInput(given.kind, given.title, without, given.run))
+    return generic.bars(replace(given, measured=without))
 
 
 def _picture(m: Measurement, series: Series, metric: str, columns: Sequence[Column]) -> Picture:
     unit, factor = _scale(metric, [max(v for v in c.values if v is not None) for c in columns])
     rows = [row for column in columns for row in _rows(series, column, unit, factor)]
     end = series.starts[-1] + series.durations[-1]
-    x = {"field": "x", "type": "quantitative", "title": "time, s",
-         "scale": {"domain": [0, end], "nice": False}}  # fmt: skip
-    spec = shapes.curves(rows, x, shapes.from_zero(unit))
+    spec = shapes.curves(rows, shapes.axis("x", "time, s", (0, end)), shapes.from_zero(unit))
     where = f", {columns[0].part}" if len(columns) == 1 and columns[0].part else ""
     mean, peak = means(series), peaks(series)
     said = [

@@ -1,8 +1,8 @@
 """The spec of watch: counters that are read at intervals."""
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,24 +12,20 @@ from tierscope.model.errors import UserError
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar
-from tierscope.plans.axes import checked, identity
+from tierscope.plans.axes import checked, identity, parsed
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
-if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
-
 
 class WatchPattern(Model):
-    """How often."""
+    """How often counters are read."""
 
     interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 1.0
     """Seconds from one reading to the next."""
 
 
 class WatchSpec(MeasurementSpec):
-    """Memory in use, its mean over the time, and whatever else counters say."""
+    """Mean memory in use, and all other counters that were read."""
 
     metric: ClassVar[str] = "memory_used"
     observes: ClassVar[bool] = True
@@ -52,11 +48,11 @@ class WatchSpec(MeasurementSpec):
         return self.cpus
 
     def regions(self) -> list[Region]:
-        """None: it only looks."""
+        """None: it allocates no memory."""
         return []
 
     def identity(self) -> dict[str, Any]:
-        """How often, and what."""
+        """The interval and the watched object."""
         return {**self.pattern.model_dump(mode="json"), "watched": self.watched()}
 
     def watched(self) -> str:
@@ -64,14 +60,6 @@ class WatchSpec(MeasurementSpec):
         if self.pid is not None:
             return f"pid:{self.pid}"
         return f"cgroup:{self.cgroup}" if self.cgroup else "machine"
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """False: it goes over no memory."""
-        return False
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: others make the traffic."""
-        return None
 
 
 SPEC = WatchSpec
@@ -82,12 +70,13 @@ LONGEST_S = 86400.0
 _CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 
 
+_INTERVAL = Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s")
+
+
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[WatchSpec]:
     """Yield the one measurement of a request."""
     given = request.options
-    interval = checked(
-        request, "interval", grammar.parse_duration, given.get("interval", "1s"), 0.099, 3600
-    )
+    interval = parsed(request, _INTERVAL, grammar.parse_duration, 0.099, 3600)
     seconds = LONGEST_S
     if "duration" in given:
         seconds = checked(
@@ -131,7 +120,7 @@ def _cgroup(text: str) -> str:
 
 REQUEST = RequestForm(
     options=(
-        Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s"),
+        _INTERVAL,
         Option("duration", "TIME", "How long to watch, at most 24h", "until Ctrl-C"),
         Option("pid", "PID", "Watch the memory of this process, too"),
         Option("cgroup", "PATH", "Watch the memory and pressure of this cgroup, too"),
