@@ -316,11 +316,7 @@ def _leaf_item(tree: Tree, device: PciDevice, found: list[_Leaf]) -> Item:
     first = found[0]
     names = [leaf.name for leaf in found]
     name = " ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]} ({len(names)})"
-    hop = (
-        pcie_hop(tree, device, first.name, cxl=True)
-        if first.kind == "cxl"
-        else pcie_hop(tree, device, first.name)
-    )
+    hop = pcie_hop(tree, device, first.name, cxl=first.kind == "cxl")
     return Item(
         first.kind,
         name,
