@@ -54,7 +54,7 @@ _DOMAINS = {
 }
 
 
-def persistent_findings(topology: Topology) -> Iterator[Finding]:
+def _persistent(topology: Topology, _files: Files) -> Iterator[Finding]:
     """Findings about persistent namespaces: limits of measurements, and survival of power loss."""
     for space in topology.namespaces:
         subject = f"{space.name} of {space.region or 'unknown region'}"
@@ -143,14 +143,11 @@ def _slow_links(topology: Topology, _files: Files) -> Iterator[Finding]:
 
 
 def _matters(topology: Topology, address: str) -> bool:
-    return any(
-        address == other
-        for other in (
-            *(gpu.address for gpu in topology.gpus),
-            *(block.address for block in topology.blocks if block.kind == "nvme"),
-            *(port.address for port in topology.ports),
-            *(memory.address for memory in topology.cxl_memories),
-        )
+    return address in (
+        *(gpu.address for gpu in topology.gpus),
+        *(block.address for block in topology.blocks if block.kind == "nvme"),
+        *(port.address for port in topology.ports),
+        *(memory.address for memory in topology.cxl_memories),
     )
 
 
@@ -292,10 +289,6 @@ def _dax(topology: Topology, _files: Files) -> Iterator[Finding]:
                 meaning="it belongs to no node",
                 remedy=f"as root: cxl create-region -t ram -m {memory.name}",
             )
-
-
-def _persistent(topology: Topology, _files: Files) -> Iterator[Finding]:
-    yield from persistent_findings(topology)
 
 
 def _tiers(topology: Topology, _files: Files) -> Iterator[Finding]:

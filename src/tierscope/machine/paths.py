@@ -20,7 +20,7 @@ from tierscope.machine.gpu_paths import (
 )
 from tierscope.machine.links import pcie_name
 from tierscope.machine.memory import memory_limit, own_memory_limit
-from tierscope.machine.pcie import chain, cxl_hop
+from tierscope.machine.pcie import chain, pcie_hop
 from tierscope.machine.storage_paths import only_device, storage_hops
 from tierscope.model.endpoint import INITIATORS, TARGETS, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
@@ -225,7 +225,7 @@ def _cxl_hops(tree: Tree, addresses: list[str], node: Node) -> list[Hop]:
     for address in addresses:
         for device in chain(tree, address)[::-1]:
             what = f"switch {device.address}" if device.bridge else f"CXL {device.address}"
-            hops.append(cxl_hop(tree, device, f"{what} of node {node.number}"))
+            hops.append(pcie_hop(tree, device, f"{what} of node {node.number}", cxl=True))
     if len(addresses) < 2:
         return hops
     limits = [hop.limit for hop in hops]

@@ -42,9 +42,9 @@ class Shortfall(NamedTuple):
     """How a link falls short of what its device supports."""
 
     slot: str
-    """Return the slot's limit where that is the cause: ", slot is x8"."""
+    """The slot's limit where that is the cause: ", slot is x8"."""
     share: str
-    """Return the remaining share: "half of what the GPU can do"."""
+    """The remaining share: "half of what the GPU can do"."""
 
     def __str__(self) -> str:
         return f"{self.slot}: {self.share}"
@@ -73,15 +73,17 @@ def shortfall(tree: Tree, device: PciDevice) -> Shortfall | None:
     return Shortfall(text, f"{_fraction(rate / full)} of what the {kind} can do")
 
 
-def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
-    """The link above a function; ``what`` names the function."""
+def pcie_hop(tree: Tree, device: PciDevice, what: str, cxl: bool = False) -> Hop:
+    """The link above a function, which ``what`` names; ``cxl``: its limit is that of CXL.mem."""
     role = HopRole.SWITCH if device.bridge else HopRole.LINK
     if device.vendor == _QEMU:
         return Hop(name=what, role=role, note="emulated by QEMU: its link limits nothing")
     if device.link is None:
-        return Hop(name=what, role=role, limit=_reported(device), note=_missing(device))
+        reported = _reported_cxl(device) if cxl else _reported(device)
+        return Hop(name=what, role=role, limit=reported, note=_missing(device))
     now, best, short = device.link, best_link(tree, device), shortfall(tree, device)
-    limit = pcie_limit(_loaded(tree, device, now), _where(device, short), device.max_payload)
+    running, where = _loaded(tree, device, now), _where(device, short)
+    limit = cxl_limit(running, where) if cxl else pcie_limit(running, where, device.max_payload)
     note = ""
     if sleeps(device, now, best):
         note = f"idles at {now.speed:g} GT/s; limit as under load, check it there"
@@ -93,24 +95,6 @@ def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
         best=best,
         shortfall=short.share if short else "",
         note=note,
-    )
-
-
-def cxl_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
-    """The link of a CXL memory device."""
-    role = HopRole.SWITCH if device.bridge else HopRole.LINK
-    if device.vendor == _QEMU:
-        return Hop(name=what, role=role, note="emulated by QEMU: its link limits nothing")
-    if device.link is None:
-        return Hop(name=what, role=role, limit=_reported_cxl(device), note=_missing(device))
-    short = shortfall(tree, device)
-    return Hop(
-        name=what,
-        role=role,
-        limit=_marked(cxl_limit(device.link, _where(device, short)), short),
-        now=device.link,
-        best=best_link(tree, device),
-        shortfall=short.share if short else "",
     )
 
 

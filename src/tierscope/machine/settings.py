@@ -21,9 +21,15 @@ _CPU = "/sys/devices/system/cpu"
 _POWERCAP = "/sys/class/powercap"
 _EDAC = "/sys/devices/system/edac/mc"
 _THP = "/sys/kernel/mm/transparent_hugepage"
+_BUSY = 0.05
+"""Share of the machine's CPU time that others may use before figures suffer visibly."""
+_STOLEN = 0.01
+_SLOW_CLOCKS = ("hpet", "acpi_pm", "refined-jiffies", "jiffies")
+
+Settings = dict[str, str]
 
 
-def read_settings(topology: Topology, root: str = "/") -> dict[str, str]:
+def read_settings(topology: Topology, root: str = "/") -> Settings:
     """Return settings by name: kernel, governor, turbo, thp, numa-balancing, smt, ..."""
     files = Files(root)
     settings = {
@@ -183,14 +189,6 @@ def _hugetlb(files: Files, topology: Topology) -> dict[str, str]:
     return found
 
 
-_BUSY = 0.05
-"""Share of the machine's CPU time that others may use before figures suffer visibly."""
-_STOLEN = 0.01
-_SLOW_CLOCKS = ("hpet", "acpi_pm", "refined-jiffies", "jiffies")
-
-Settings = dict[str, str]
-
-
 def settings_findings(
     topology: Topology, settings: Settings, load: tuple[float, float] | None, root: str = "/"
 ) -> list[Finding]:
@@ -201,7 +199,7 @@ def settings_findings(
     findings = [finding for check in checks for finding in check(topology, settings)]
     findings += [
         *_neighbours(load),
-        _settings_checks_prefetchers(topology, root),
+        _prefetcher_state(topology, root),
         *_clock(settings, Files(root)),
     ]
     return findings
@@ -360,7 +358,7 @@ def _neighbours(load: tuple[float, float] | None) -> Iterator[Finding]:
         )
 
 
-def _settings_checks_prefetchers(topology: Topology, root: str) -> Finding:
+def _prefetcher_state(topology: Topology, root: str) -> Finding:
     name = "hardware prefetchers"
     try:
         state = state_of(root, topology.cpus)

@@ -365,7 +365,7 @@ def storage_hops(
 def _dax_hops(
     topology: Topology, target: Endpoint, crossing: Callable[[int | None], list[Hop]]
 ) -> list[Hop]:
-    name = _storage_paths_device_name(topology, target)
+    name = _kernel_name(topology, target)
     device = next((entry for entry in topology.dax if entry.name == name), None)
     if device is None:
         raise _absent(topology, target, "DAX device", [entry.name for entry in topology.dax])
@@ -375,7 +375,7 @@ def _dax_hops(
     return [*crossing(near), memory]
 
 
-def _storage_paths_device_name(topology: Topology, target: Endpoint) -> str:
+def _kernel_name(topology: Topology, target: Endpoint) -> str:
     """Return the kernel's name of a device; symbolic links are followed on this machine only."""
     from tierscope.engine.targets import known_path
 

@@ -14,7 +14,7 @@ from tierscope.machine.assignment import assign
 from tierscope.machine.firmware import firmware_rows
 from tierscope.machine.links import pcie_name, pcie_payload
 from tierscope.machine.memory import memory_limit
-from tierscope.machine.pcie import cxl_hop, pcie_hop
+from tierscope.machine.pcie import pcie_hop
 from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.affinity import (
     LEGEND,
@@ -236,7 +236,7 @@ def show_pcie(console: Console, topology: Topology) -> None:
     table = new_table(*words, *numbers, words=words)
     for name, device in rows:
         cxl = any(card.address == device.address for card in topology.cxl_memories)
-        hop = (cxl_hop if cxl else pcie_hop)(tree, device, name)
+        hop = pcie_hop(tree, device, name, cxl=cxl)
         rate = hop.limit.value if hop.limit else None
         data = None
         if device.link is not None and device.max_payload and rate is not None and not cxl:

@@ -11,7 +11,7 @@ from tierscope.machine.affinity import Tree, home
 from tierscope.machine.gpu_paths import owner_words
 from tierscope.machine.links import NVLINK, c2c_limit, has_c2c, network_limit
 from tierscope.machine.memory import memory_limit
-from tierscope.machine.pcie import cxl_hop, has_link, pcie_hop
+from tierscope.machine.pcie import has_link, pcie_hop
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.path import Hop
@@ -316,11 +316,7 @@ def _leaf_item(tree: Tree, device: PciDevice, found: list[_Leaf]) -> Item:
     first = found[0]
     names = [leaf.name for leaf in found]
     name = " ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]} ({len(names)})"
-    hop = (
-        cxl_hop(tree, device, first.name)
-        if first.kind == "cxl"
-        else pcie_hop(tree, device, first.name)
-    )
+    hop = pcie_hop(tree, device, first.name, cxl=first.kind == "cxl")
     return Item(
         first.kind,
         name,
