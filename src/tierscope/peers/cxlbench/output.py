@@ -29,6 +29,7 @@ Cells = Callable[[Case], tuple[str, str]]
 """The two cells after the values of a case."""
 _ACCESSES = ("operation", "mix", "chain", "sharing", "order")
 _MAX_REASONS = 20
+_WRITES = ("write", "stream-write")
 
 
 def show_planned(console: Console, cases: Sequence[Case], specs: Sequence[Spec]) -> None:
@@ -126,21 +127,16 @@ def _show_group(
         for key in dict.fromkeys(key for values in varied for key in values)
         if len(cases) == 1 or len({values.get(key) for values in varied}) > 1
     ]
-    table = new_table()
-    for key in keys:
-        table.add_column(key, overflow="fold")
-    table.add_column(heads[0], overflow="fold")
     rows = [
         (values, *cells(case))
         for case, values in zip(cases, varied, strict=True)
         if case.measurements
     ]
     noted = any(notes for _, _, notes in rows)
-    if noted:
-        table.add_column(heads[1], overflow="fold")
-    for values, text, notes in rows:
-        row = [*(values.get(key, "") for key in keys), text, *([notes] if noted else [])]
-        table.add_row(*map(Text, row))
+    headings = [*keys, *heads[: 1 + noted]]
+    table = new_table(*headings, words=headings)
+    for values, *last in rows:
+        table.add_row(*(values.get(key, "") for key in keys), *last[: 1 + noted])
     if rows:
         console.print(table)
     if len(rows) < len(cases):
@@ -166,17 +162,13 @@ def _show_refused(console: Console, cases: Sequence[Case]) -> None:
     if not reasons:
         return
     title(console, "Refused")
-    table = new_table()
-    table.add_column("cases", justify="right")
-    table.add_column("why, and what to do", overflow="fold")
+    why = "why, and what to do"
+    table = new_table("cases", why, words=(why,))
     for reason, count in reasons.most_common(_MAX_REASONS):
-        table.add_row(str(count), Text(reason))
+        table.add_row(str(count), reason)
     console.print(table)
     if len(reasons) > _MAX_REASONS:
         note(console, f"and {len(reasons) - _MAX_REASONS} more reasons in --json")
-
-
-_WRITES = ("write", "stream-write")
 
 
 def export(run: Run, path: Path, target: Path) -> tuple[str, dict[str, object]]:

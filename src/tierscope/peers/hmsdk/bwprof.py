@@ -259,11 +259,9 @@ def show(what: str, directory: Path, output: Output) -> int:
 def _report(
     console: Console, rows: list[list[str]], found: list[tuple[str, float, float, float]]
 ) -> None:
-    table = new_table()
-    for heading in ("MB/s", "mean", "min", "max"):
-        table.add_column(heading, justify="left" if heading == "MB/s" else "right")
+    table = new_table("MB/s", "mean", "min", "max", words=("MB/s",))
     for name, *values in found:
-        table.add_row(Text(name), *(Text(f"{value:.1f}") for value in values))
+        table.add_row(name, *(f"{value:.1f}" for value in values))
     console.print(table)
     if len(rows) > 1:
         console.print(Text(f"{len(rows) - 1} lines, {rows[1][0]} to {rows[-1][0]}"))
