@@ -341,8 +341,7 @@ def _of_cpus(settings: Settings) -> list[Group]:
     if line.of("T") or ("k" in line.given and line.mode):
         spared: set[int] = set()
     else:
-        core = next((one for one in settings.topology.siblings if chase in one), [chase])
-        spared = set(core) if line.of("X") else {chase}
+        spared = set(_core_of(settings.topology, chase)) if line.of("X") else {chase}
     ways = [
         (left, node)
         for cpus, node in settings.with_own_memory()
@@ -361,6 +360,11 @@ def _of_cpus(settings: Settings) -> list[Group]:
         return [Group(tuple(cpus), bound(n), mix, size, settings.order) for cpus, n in ways]
     cpus, placement = local_to_each(ways)
     return [Group(tuple(cpus), placement, mix, size, settings.order)]
+
+
+def _core_of(topology: Topology, cpu: int) -> Sequence[int]:
+    """Return the CPUs of a CPU's core."""
+    return next((core for core in topology.siblings if cpu in core), [cpu])
 
 
 def _of_file(settings: Settings) -> list[Group]:
@@ -413,7 +417,7 @@ def _writer(settings: Settings, reader: int) -> int | None:
             raise UserError(f"-w: CPU {writer} reads already; name another one")
         return writer
     topology = settings.topology
-    core = next((one for one in topology.siblings if reader in one), [reader])
+    core = _core_of(topology, reader)
     socket = next((p.cpus for p in topology.packages if reader in p.cpus), topology.cpus)
     others = [cpu for cpu in socket if cpu in topology.cpus and cpu not in core]
     return min(others, default=None)
