@@ -22,6 +22,28 @@ from tierscope.peers.cxlbench.workload import Values
 Draft = dict[str, Any]
 LINE = 64
 ATOMICS = ("compare-and-swap", "fetch-and-add")
+_MAPS = ("memory-map-private", "memory-map-shared", "memory-unmap-private", "memory-unmap-shared")
+_STREAMED = ("stream", "nocache")
+_KEPT = ("cache", "write-back")
+_NARROWEST = 8
+"""Bytes of an instruction that reads or writes in ascending order."""
+_WORD = 8
+"""Bytes of an address, and of the smallest single access."""
+_LARGEST = 65536
+"""Bytes of the largest single access."""
+_CACHE = {"cache": "write-back", "stream": "non-temporal", "nocache": "non-temporal"}
+"""Cache instructions of single accesses that have other names there."""
+_STORES = {
+    "write": "ordinary",
+    "write-nt": "nt",
+    "write-back": "clwb",
+    "write-flush-opt": "clflushopt",
+}
+_MODES = ("sequential", "random")
+"""Modes of streams that run at the same time."""
+_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST = 24
+"""Characters of a stream's name."""
 
 
 def size_of(part: Part) -> int:
@@ -46,10 +68,6 @@ def draft(kind: str, part: Part, pattern: dict[str, Any]) -> Draft:
     }
 
 
-_WORD = 8
-_LARGEST = 65536
-
-
 def single(access: str, size: int, cache: str) -> Draft:
     """Return an access as chains have it."""
     if size < _WORD:
@@ -71,9 +89,7 @@ def random_latency(part: Part) -> Draft:
         return chain(part, [atomic(operation)], linked=True)
     if operation.startswith("stream-"):
         operation, cache = operation.removeprefix("stream-"), "stream"
-    use = {"cache": "write-back", "stream": "non-temporal"}
-    use["nocache"] = "non-temporal"
-    found = single(operation, part["access_size"], use.get(cache, cache))
+    found = single(operation, part["access_size"], _CACHE.get(cache, cache))
     if operation == "read":
         if found["cache"] == "write-back":
             raise UserError("cache_instruction write-back goes with writes")
@@ -88,12 +104,10 @@ def custom(part: Part) -> Draft:
     """Chains that are written out, and overlap as they do there."""
     if not part["custom_operations"]:
         raise UserError("exec_mode custom goes with custom_operations, which are missing")
-    found = _parsed(part["custom_operations"])
-    operations = [one.model_dump() for one in found]
-    return chain(part, operations, linked=False)
+    return chain(part, _parsed(part["custom_operations"]), linked=False)
 
 
-def _parsed(text: str) -> tuple[Operation, ...]:
+def _parsed(text: str) -> list[Draft]:
     sizes = [int(word) for word in re.findall(r"(?:^|[,_ ])[rw]_(\d+)", text)]
     if min(sizes) < _WORD:
         raise UserError(
@@ -104,7 +118,7 @@ def _parsed(text: str) -> tuple[Operation, ...]:
         (found,) = parse_chains(text)
     except UserError as error:
         raise UserError(f"custom_operations {error}") from None
-    return found
+    return [one.model_dump() for one in found]
 
 
 def chain(part: Part, operations: list[Draft], linked: bool) -> Draft:
@@ -128,11 +142,6 @@ def chain(part: Part, operations: list[Draft], linked: bool) -> Draft:
         pattern["sample_every"] = min(every, MAX_SAMPLE_EVERY)
     found = draft("chain", part, pattern)
     return {**found, "placement_second": places[1].placement} if len(places) > 1 else found
-
-
-_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 24
-_MODES = ("sequential", "random")
 
 
 def draft_of_two(parts: Sequence[Part]) -> Draft:
@@ -211,13 +220,6 @@ def _pattern(part: Part, team: Team) -> dict[str, Any]:
 
 def _in_order(part: Part, order: str) -> dict[str, Any]:
     return {"order": order, **({"zipf_alpha": part["zipf_alpha"]} if order == "zipf" else {})}
-
-
-_MAPS = ("memory-map-private", "memory-map-shared", "memory-unmap-private", "memory-unmap-shared")
-_STREAMED = ("stream", "nocache")
-_KEPT = ("cache", "write-back")
-_NARROWEST = 8
-"""Bytes of an instruction that reads or writes in ascending order."""
 
 
 def draft_of(part: Part) -> Draft:
@@ -342,14 +344,6 @@ def _written_back(part: Part, operation: str, order: str) -> Draft:
         "size": size_of(part),
     }
     return draft("traffic", part, pattern)
-
-
-_STORES = {
-    "write": "ordinary",
-    "write-nt": "nt",
-    "write-back": "clwb",
-    "write-flush-opt": "clflushopt",
-}
 
 
 def stores_of(operation: str, part: Part) -> str:

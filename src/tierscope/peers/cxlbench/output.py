@@ -29,6 +29,7 @@ Cells = Callable[[Case], tuple[str, str]]
 """The two cells after the values of a case."""
 _ACCESSES = ("operation", "mix", "chain", "sharing", "order")
 _MAX_REASONS = 20
+_WRITES = ("write", "stream-write")
 
 
 def show_planned(console: Console, cases: Sequence[Case], specs: Sequence[Spec]) -> None:
@@ -132,11 +133,10 @@ def _show_group(
         if case.measurements
     ]
     noted = any(notes for _, _, notes in rows)
-    headings = [*keys, *(heads if noted else heads[:1])]
+    headings = [*keys, *heads[: 1 + noted]]
     table = new_table(*headings, words=headings)
-    for values, text, notes in rows:
-        row = [*(values.get(key, "") for key in keys), text, *([notes] if noted else [])]
-        table.add_row(*row)
+    for values, *last in rows:
+        table.add_row(*(values.get(key, "") for key in keys), *last[: 1 + noted])
     if rows:
         console.print(table)
     if len(rows) < len(cases):
@@ -163,15 +163,12 @@ def _show_refused(console: Console, cases: Sequence[Case]) -> None:
         return
     title(console, "Refused")
     why = "why, and what to do"
-    table = new_table("cases", why, words=[why])
+    table = new_table("cases", why, words=(why,))
     for reason, count in reasons.most_common(_MAX_REASONS):
         table.add_row(str(count), reason)
     console.print(table)
     if len(reasons) > _MAX_REASONS:
         note(console, f"and {len(reasons) - _MAX_REASONS} more reasons in --json")
-
-
-_WRITES = ("write", "stream-write")
 
 
 def export(run: Run, path: Path, target: Path) -> tuple[str, dict[str, object]]:

@@ -259,7 +259,7 @@ def show(what: str, directory: Path, output: Output) -> int:
 def _report(
     console: Console, rows: list[list[str]], found: list[tuple[str, float, float, float]]
 ) -> None:
-    table = new_table("MB/s", "mean", "min", "max", words=["MB/s"])
+    table = new_table("MB/s", "mean", "min", "max", words=("MB/s",))
     for name, *values in found:
         table.add_row(name, *(f"{value:.1f}" for value in values))
     console.print(table)

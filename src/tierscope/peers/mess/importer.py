@@ -26,14 +26,12 @@ _SHARES = ("read_pct_rounded", "rd_percentage")
 """Columns of a CSV that have the share of reads in percent: of Mess 2.0, of the first one."""
 _IN_NS = "latency_smooth"
 _NAMED = re.compile(r"bwlat_([0-9]{1,3})\.\w+$")
+_PAIR = re.compile(r"\s*[0-9][0-9.eE+-]*[\s,]+[0-9][0-9.eE+-]*\s*")
 _CLOCK = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([gm]?)hz", re.IGNORECASE)
 _HERTZ = {"g": 1e9, "m": 1e6, "": 1.0}
 _MAX = 1e15
 """Larger than any rate in GB/s or MB/s and any time in ns or cycles."""
 _HOW = "say --clock 2.1ghz where they are cycles of that clock, or --clock ns"
-
-
-_PAIR = re.compile(r"\s*[0-9][0-9.eE+-]*[\s,]+[0-9][0-9.eE+-]*\s*")
 
 
 class _Point(NamedTuple):
@@ -93,8 +91,10 @@ def read(sources: Sequence[Source], ends: tuple[str, str] | None, clock: str | N
 
 def _ns_per_unit(clock: str | None) -> float | None:
     """Return the ns of a unit of the files' latencies; None where nobody said."""
-    if clock is None or clock == "ns":
-        return None if clock is None else 1.0
+    if clock is None:
+        return None
+    if clock == "ns":
+        return 1.0
     match = _CLOCK.fullmatch(clock.strip())
     hertz = float(match[1]) * _HERTZ[match[2].lower()] if match else 0.0
     if not 1e6 <= hertz <= 1e11:

@@ -31,6 +31,24 @@ from tierscope.suites.suite import Prepared
 
 _CPUINFO = "proc/cpuinfo"
 _BASE = "sys/devices/system/cpu/cpu0/cpufreq/base_frequency"
+MAX_STREAMS = 16
+_ACCESS = 1024
+"""Bytes that a sequential stream touches without a pause."""
+_RANDOM_ACCESS = 64
+_CLOCKED = 128
+"""Bytes that MLC's threads move in as many clocks as the delay says. No document has it: published
+tables of machines whose CPUs are known do (8269CY: 2911 MB/s by 104 threads at 20000)."""
+DELAYS = (
+    0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700, 1000, 1300, 1700, 2500, 3500, 5000, 9000, 20000,
+)  # fmt: skip
+"""Delays of ``--loaded_latency`` in clocks."""
+_SECONDS = 1.0
+"""Most seconds of a transfer: there are four times as many as pairs of nodes."""
+
+At = tuple[int | str, int]
+"""Row and column of a cell."""
+Ways = list[tuple[list[int], int]]
+"""CPUs, and the node that they access."""
 
 
 def base_hz(root: Path = Path("/")) -> float:
@@ -57,15 +75,6 @@ def _text(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
-
-
-MAX_STREAMS = 16
-_ACCESS = 1024
-"""Bytes that a sequential stream touches without a pause."""
-_RANDOM_ACCESS = 64
-_CLOCKED = 128
-"""Bytes that MLC's threads move in as many clocks as the delay says. No document has it: published
-tables of machines whose CPUs are known do (8269CY: 2911 MB/s by 104 threads at 20000)."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +105,6 @@ class Cell:
     """Bus bytes per byte of a bandwidth, by its part; the headline's part is ""."""
     threads: dict[str, int] = field(default_factory=dict)
     """The CPU of each part, where threads are told apart (-B)."""
-
-
-At = tuple[int | str, int]
-"""Row and column of a cell."""
 
 
 def _spec(kind: type[Any], settings: Settings, name: str, **fields: Any) -> Any:
@@ -233,7 +238,7 @@ def loaded_cell(settings: Settings, at: At, name: str, group: Group, delay_ns: i
     return Cell(*at, spec, {"": group.mix.bus_bytes})
 
 
-def local_to_each(found: Sequence[tuple[list[int], int]]) -> tuple[list[int], Placement]:
+def local_to_each(found: Ways) -> tuple[list[int], Placement]:
     """Return the CPUs of several nodes, and one region of which each thread's share is on its node.
 
     Threads have equal shares of a region, in their order, and a partition has one range a node.
@@ -265,12 +270,6 @@ class Section:
     """Bytes of buffers, where the head has them."""
     missing: str = ""
     """Why it has no cells."""
-
-
-DELAYS = (
-    0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700, 1000, 1300, 1700, 2500, 3500, 5000, 9000, 20000,
-)  # fmt: skip
-"""Delays of ``--loaded_latency`` in clocks."""
 
 
 def loaded_section(settings: Settings) -> Section:
@@ -342,8 +341,7 @@ def _of_cpus(settings: Settings) -> list[Group]:
     if line.of("T") or ("k" in line.given and line.mode):
         spared: set[int] = set()
     else:
-        core = next((one for one in settings.topology.siblings if chase in one), [chase])
-        spared = set(core) if line.of("X") else {chase}
+        spared = set(_core_of(settings.topology, chase)) if line.of("X") else {chase}
     ways = [
         (left, node)
         for cpus, node in settings.with_own_memory()
@@ -364,6 +362,11 @@ def _of_cpus(settings: Settings) -> list[Group]:
     return [Group(tuple(cpus), placement, mix, size, settings.order)]
 
 
+def _core_of(topology: Topology, cpu: int) -> Sequence[int]:
+    """Return the CPUs of a CPU's core."""
+    return next((core for core in topology.siblings if cpu in core), [cpu])
+
+
 def _of_file(settings: Settings) -> list[Group]:
     """Return the threads of -o, grouped by what they do."""
     if "k" in settings.line.given:
@@ -377,10 +380,6 @@ def _of_file(settings: Settings) -> list[Group]:
         cpus = (*before, *threads.cpus)
         found[key] = Group(cpus, threads.placement, threads.mix, threads.size, threads.order)
     return list(found.values())
-
-
-_SECONDS = 1.0
-"""Most seconds of a transfer: there are four times as many as pairs of nodes."""
 
 
 def c2c_section(settings: Settings) -> Section:
@@ -418,7 +417,7 @@ def _writer(settings: Settings, reader: int) -> int | None:
             raise UserError(f"-w: CPU {writer} reads already; name another one")
         return writer
     topology = settings.topology
-    core = next((one for one in topology.siblings if reader in one), [reader])
+    core = _core_of(topology, reader)
     socket = next((p.cpus for p in topology.packages if reader in p.cpus), topology.cpus)
     others = [cpu for cpu in socket if cpu in topology.cpus and cpu not in core]
     return min(others, default=None)
@@ -523,10 +522,6 @@ def _max_bandwidth(settings: Settings) -> Section:
         if one not in tried:
             tried.append(one)
     return _peaks(settings, options.MAX, tried)
-
-
-Ways = list[tuple[list[int], int]]
-"""CPUs, and the node that they access."""
 
 
 def _peaks(settings: Settings, mode: str, tried: Sequence[Ways]) -> Section:

@@ -8,6 +8,7 @@ of 1333 MHz on the CXL device, behind PCIe 5.0 x16.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import fmean
 
 from tierscope.model.errors import counted
@@ -417,25 +418,19 @@ def _of_two(study: Study, affinity: str) -> list[Configuration]:
 def _meet(study: Study) -> Iterator[Finding]:
     """Yield the thread counts from which on close and spread differ by less than 5%."""
     for spread in _of_two(study, SPREAD):
-        close = next(
-            (c for c in _of_two(study, CLOSE)
-             if (c.memory, c.group, c.sockets) == (spread.memory, spread.group, spread.sockets)),
-            None,
-        )  # fmt: skip
+        same = (spread.memory, spread.group, spread.sockets)
+        beside = _of_two(study, CLOSE)
+        close = next((c for c in beside if (c.memory, c.group, c.sockets) == same), None)
         if close is None:
             continue
-        parts, values = [], {}
-        for name in spread.points.keys() & close.points.keys():
-            counts = sorted(spread.points[name].keys() & close.points[name].keys())
-            if len(counts) < 2:
-                continue
-            met = _meeting(
-                [abs(spread.points[name][n].value / close.points[name][n].value - 1)
-                 for n in counts], counts
-            )  # fmt: skip
+        values = {}
+        for name in (n for n in OPERATIONS if n in spread.points and n in close.points):
+            ours, theirs = spread.points[name], close.points[name]
+            apart = {n: abs(ours[n].value / theirs[n].value - 1) for n in ours if n in theirs}
+            met = _meeting(apart) if len(apart) > 1 else None
             if met is not None:
                 values[name] = float(met)
-        parts = [f"{n.title()} from {values[n]:.0f}" for n in OPERATIONS if n in values]
+        parts = [f"{n.title()} from {values[n]:.0f}" for n in values]
         missing = [n.title() for n in OPERATIONS if n in spread.points and n not in values]
         parts += [f"{', '.join(missing)} nowhere"] if missing else []
         if values or missing:
@@ -448,14 +443,10 @@ def _meet(study: Study) -> Iterator[Finding]:
             yield Finding("meet", study.machine, text, close.words, last, values)
 
 
-def _meeting(apart: Sequence[float], counts: Sequence[int]) -> int | None:
-    """Return the count from which on all differences are small; None where the last is not."""
-    met = None
-    for count, difference in zip(reversed(counts), reversed(apart), strict=True):
-        if difference > _LEVEL:
-            break
-        met = count
-    return met
+def _meeting(apart: dict[int, float]) -> int | None:
+    """Return the threads from which on all differences are small; None where the last is not."""
+    small = takewhile(lambda count: apart[count] <= _LEVEL, sorted(apart, reverse=True))
+    return min(small, default=None)
 
 
 def _against_optane(study: Study) -> Iterator[Finding]:

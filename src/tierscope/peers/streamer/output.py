@@ -54,6 +54,32 @@ _WIDTH, _HEIGHT = 330, 230
 _MAX = len(SERIES)
 """Most lines of a panel that can be told apart."""
 _GB = 1e9
+_STEP, _BOX, _TALL, _LOW = 92.0, 76.0, 34.0, 96.0
+"""Of drawings: distance of columns, width and height of boxes, top of the memories' row; pixels."""
+_MIDDLE = 66.0
+"""Height between both rows at which the lines to far memory run."""
+_COLUMNS = 3
+_ACTIVE, _TARGET, _IDLE = "role:series-1", "role:series-2", "role:grid"
+_BY = {LOCAL: "directly", REMOTE: "through its own socket", FAR: "over its link"}
+_LINES_OF_TEXT = (("first", "line1", 12), ("second", "line2", 10.5))
+"""Lines of a box: the keys of text and height, and the size of its font."""
+TOPICS = {
+    "saturation": "Where one socket saturates",
+    "remote": "The remote socket's memory against local memory",
+    "far": "Far memory against the sockets' memory",
+    "sockets": "Far memory from each socket",
+    "pmdk": "What persistent memory costs on the same memory",
+    "backing": "What translating object ids costs",
+    "close": "What the next socket's cores do with close affinity",
+    "meet": "Where close and spread affinity meet",
+    "reference": "Beside one Optane module",
+    "split": "The loss of far memory, split into media and link (an estimate)",
+    "machines": "Beside other machines",
+    "paper": "The paper's text beside its published figures",
+}
+"""Headings of findings, in the order shown."""
+
+Row = dict[str, Any]
 
 
 def group_pictures(
@@ -190,16 +216,6 @@ def _reference() -> Spec:
     }  # fmt: skip
 
 
-_STEP, _BOX, _TALL, _LOW = 92.0, 76.0, 34.0, 96.0
-"""Distance of columns, width and height of boxes, top of the memories' row; in pixels."""
-_MIDDLE = 66.0
-"""Height between both rows at which ways to far memory run."""
-_COLUMNS = 3
-_ACTIVE, _TARGET, _IDLE = "role:series-1", "role:series-2", "role:grid"
-
-Row = dict[str, Any]
-
-
 def flow_picture(group: str, members: Sequence[Configuration], machine: str) -> Picture:
     """Return one picture with a small one for each configuration of a machine."""
     sockets = sorted(
@@ -223,9 +239,6 @@ def flow_picture(group: str, members: Sequence[Configuration], machine: str) -> 
 def _way_words(one: Configuration) -> str:
     numbers = " and ".join(map(str, one.sockets))
     return f"socket {numbers} to {one.memory.words} {_BY[one.relation]}"
-
-
-_BY = {LOCAL: "directly", REMOTE: "through its own socket", FAR: "over its link"}
 
 
 def _flow_panel(one: Configuration, sockets: Sequence[int]) -> Spec:
@@ -296,9 +309,17 @@ def _ways(
     return found
 
 
-def _axis(field: str, end: float) -> Spec:
-    scale = {"domain": [0, end], "nice": False, "zero": False}
-    return {"field": field, "type": "quantitative", "axis": None, "scale": scale}
+def _axes(size: Spec) -> dict[str, Spec]:
+    """Return both channels in pixels, from the upper left corner."""
+    return {
+        name: {
+            "field": name,
+            "type": "quantitative",
+            "axis": None,
+            "scale": {"domain": [0, size[side]], "nice": False, "zero": False, "reverse": down},
+        }
+        for name, side, down in (("x", "width", False), ("y", "height", True))
+    }
 
 
 def _lines(ways: list[list[tuple[float, float]]], role: str, thick: int, size: Spec) -> Spec:
@@ -311,21 +332,15 @@ def _lines(ways: list[list[tuple[float, float]]], role: str, thick: int, size: S
         "data": {"values": rows},
         "mark": {"type": "line", "color": role, "strokeWidth": thick, "aria": False},
         "encoding": {
-            "x": _axis("x", size["width"]),
-            "y": _upside_down("y", size["height"]),
+            **_axes(size),
             "detail": {"field": "way", "type": "nominal"},
             "order": {"field": "place", "type": "quantitative"},
         },
     }
 
 
-def _upside_down(field: str, end: float) -> Spec:
-    axis = _axis(field, end)
-    return {**axis, "scale": {**axis["scale"], "reverse": True}}
-
-
 def _drawn_boxes(boxes: list[Row], size: Spec) -> list[Spec]:
-    x, y = _axis("x", size["width"]), _upside_down("y", size["height"])
+    x, y = _axes(size).values()
     as_it_is = {"type": "nominal", "scale": None, "legend": None}
     rectangles = {
         "data": {"values": boxes},
@@ -336,9 +351,6 @@ def _drawn_boxes(boxes: list[Row], size: Spec) -> list[Spec]:
         },
     }  # fmt: skip
     return [rectangles, *(_texts(boxes, x, y, *pair) for pair in _LINES_OF_TEXT)]
-
-
-_LINES_OF_TEXT = (("first", "line1", 12), ("second", "line2", 10.5))
 
 
 def _texts(boxes: list[Row], x: Spec, y: Spec, text: str, at: str, font: float) -> Spec:
@@ -352,23 +364,6 @@ def _texts(boxes: list[Row], x: Spec, y: Spec, text: str, at: str, font: float) 
             "fill": {"field": "ink", "type": "nominal", "scale": None, "legend": None},
         },
     }
-
-
-TOPICS = {
-    "saturation": "Where one socket saturates",
-    "remote": "The remote socket's memory against local memory",
-    "far": "Far memory against the sockets' memory",
-    "sockets": "Far memory from each socket",
-    "pmdk": "What persistent memory costs on the same memory",
-    "backing": "What translating object ids costs",
-    "close": "What the next socket's cores do with close affinity",
-    "meet": "Where close and spread affinity meet",
-    "reference": "Beside one Optane module",
-    "split": "The loss of far memory, split into media and link (an estimate)",
-    "machines": "Beside other machines",
-    "paper": "The paper's text beside its published figures",
-}
-"""Headings of findings, in the order shown."""
 
 
 @dataclass(frozen=True)
@@ -433,8 +428,8 @@ def figure_rows(members: Sequence[Configuration], several: bool) -> list[list[st
 def _cell(point: Point | None) -> str:
     if point is None:
         return "-"
-    half = (point.high - point.low) / 2e9
-    return f"{point.value / 1e9:.2f}" + (f" ±{half:.2f}" if half else "")
+    half = (point.high - point.low) / (2 * _GB)
+    return f"{point.value / _GB:.2f}" + (f" ±{half:.2f}" if half else "")
 
 
 def show_study(console: Console, view: StudyView) -> None:
@@ -445,8 +440,8 @@ def show_study(console: Console, view: StudyView) -> None:
         title(console, f"{group}: {GROUPS[group]}")
         members = view.members(group)
         if members:
-            (name, *headings), *rows = figure_rows(members, view.several)
-            table = new_table(name, *headings, words=[name])
+            headings, *rows = figure_rows(members, view.several)
+            table = new_table(*headings, words=headings[:1])
             for row in rows:
                 table.add_row(*row)
             console.print(table)
