@@ -138,7 +138,7 @@ def test_values_are_lists_and_ranges_of_the_key_s_type(text: str, settings: list
         ("use_pci_p2pdma=true", "it may be properties.use_pci_p2pdma, fs."),
         ("io_batchsize=257", "more than 256"),
         ("io_batchsize=many", "many"),
-        ("max_direct_io_size_kb=1023", "no multiple of 64"),
+        ("max_direct_io_size_kb=1023", "not a multiple of 64"),
         ("use_poll_mode=maybe", "true or false is needed"),
         ("io_priority=low,urgent", "none of default, low, med, high"),
         ("cufile_stats=3", "tierscope sets it"),

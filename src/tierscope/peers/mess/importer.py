@@ -140,7 +140,7 @@ def _figures(source: Source, rate: object, time: object, where: str) -> tuple[fl
     for value, name, least in ((rate, "bandwidth", 0.0), (time, "latency", 1e-6)):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not least <= value < _MAX:  # type: ignore[operator]
-            source.fail(f"'{str(value)[:20]}' is no {name}", where)
+            source.fail(f"'{str(value)[:20]}' is not a {name}", where)
     return float(rate), float(time)  # type: ignore[arg-type]
 
 
