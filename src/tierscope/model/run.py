@@ -85,8 +85,8 @@ NoInterval = Literal[
 ]  # fmt: skip
 """Why a figure has no interval: too few samples, or repetitions for samples that depend on each
 other, repetitions that depend on each other so much that they are worth less than two, a maximum,
-which rises with the time measured, the mean of all that was observed, which is no sample of more, or
-another program gave it without one."""
+which rises with the time measured, the mean of all that was observed, which is no sample of more,
+or another program gave it without one."""
 
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
