@@ -128,4 +128,4 @@ def test_nvidia_fs_is_found(tmp_path: Path) -> None:
     topology = discover(tmp_path, machines.dgx2(tmp_path))
     Sysfs(tmp_path).write("/proc/driver/nvidia-fs/version", "version: 2.17")
     found = about(topology, "GPUDirect Storage", str(tmp_path))
-    assert [entry.severity for entry in found] == ["good"]
+    assert [(entry.severity, entry.found) for entry in found] == [("good", "nvidia-fs 2.17")]

@@ -183,8 +183,7 @@ def _replays(topology: Topology, _files: Files) -> Iterator[Finding]:
                 subject=f"PCIe replays of gpu:{gpu.index}",
                 found=f"{gpu.pcie_replays} since the driver was loaded",
                 meaning="packets were sent again; many per second indicate a bad contact",
-                remedy="watch: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv -l 1"
-                " and reseat the card where the count grows",
+                remedy="watch column pci of nvidia-smi dmon -s e; reseat the card where it grows",
             )
 
 
@@ -321,8 +320,7 @@ def _peer_to_peer(topology: Topology, files: Files) -> Iterator[Finding]:
     ]
     if not nvidia or not drives:
         return
-    if files.exists("/proc/driver/nvidia-fs/version"):
-        version = files.text("/proc/driver/nvidia-fs/version") or "loaded"
+    if version := nvidia_fs(files):
         yield Finding(severity="good", subject="GPUDirect Storage", found=f"nvidia-fs {version}")
     elif any(files.exists(f"/sys/bus/pci/devices/{gpu.address}/p2pmem") for gpu in nvidia):
         yield Finding(
@@ -341,6 +339,16 @@ def _peer_to_peer(topology: Topology, files: Files) -> Iterator[Finding]:
             remedy="install nvidia-fs (modprobe nvidia-fs), or CUDA 12.8, an open GPU kernel "
             "module and Linux 6.2 or newer for P2PDMA",
         )
+
+
+def nvidia_fs(files: Files) -> str:
+    """Version of the kernel module nvidia-fs; empty where it is not loaded."""
+    text = files.text("/proc/driver/nvidia-fs/version") or files.text(
+        "/sys/module/nvidia_fs/version"
+    )
+    if text is None:
+        return "unknown version" if files.exists("/sys/module/nvidia_fs") else ""
+    return text.removeprefix("version:").strip() or "unknown version"
 
 
 def _some(names: list[str]) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tierscope.machine.checks import nvidia_fs
 from tierscope.machine.cufile_audit import Config
 from tierscope.machine.storage_checks import (
     Machine,
     has_static_bar1,
     kernel_has_p2pdma,
     multipath,
-    nvidia_fs,
 )
 from tierscope.model.cufile import Way
 from tierscope.model.finding import Finding

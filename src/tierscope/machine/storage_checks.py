@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tierscope.machine.checks import acs_redirects, switch_ports
+from tierscope.machine.checks import acs_redirects, nvidia_fs, switch_ports
 from tierscope.machine.files import Files
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Gpu, Topology
 
 _PCI = "/sys/bus/pci/devices"
-_NVFS = "/proc/driver/nvidia-fs"
 _SMALL_BAR1 = 256 << 20
 """BAR1 of GPUs without Resizable BAR, and of workstation GPUs in their display mode."""
 _P2P_KERNEL = (6, 2)
@@ -168,14 +167,6 @@ def _bar1_of(files: Files, address: str) -> int | None:
         return None
     first, last = int(words[0], 16), int(words[1], 16)
     return last - first + 1 if last else None
-
-
-def nvidia_fs(files: Files) -> str:
-    """Version of the kernel module nvidia-fs; empty where it is not loaded."""
-    text = files.text(f"{_NVFS}/version") or files.text("/sys/module/nvidia_fs/version")
-    if text is None:
-        return "unknown version" if files.exists("/sys/module/nvidia_fs") else ""
-    return text.removeprefix("version:").strip() or "unknown version"
 
 
 def _nvidia_fs(machine: Machine) -> Iterator[Finding]:
