@@ -31,6 +31,7 @@ from tierscope.model.run import Figure, Measurement, NoInterval
 
 Figured = Figure | Measurement
 """A value with an estimate and, mostly, an interval."""
+_Curve = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,6 @@ def _both(
     bandwidths: Sequence[_Range], latencies: Sequence[_Range]
 ) -> Iterator[tuple[_Range, _Range]]:
     return zip(bandwidths, latencies, strict=True)
-
-
-_Curve = Sequence[tuple[float, float]]
 
 
 def _segment(curve: _Curve, latency: float) -> int | None:

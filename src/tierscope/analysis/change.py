@@ -26,6 +26,16 @@ _Curve = tuple[str, str, str]
 """Endpoints and all of the pattern but the size."""
 _Group = tuple[str, str, bool]
 """Kind, metric, and whether the working set stays in the cores' own caches."""
+_CONFIDENCE = 0.95
+_MIN_CHANGES = 8
+"""Fewer differences than this say too little about run-to-run variation."""
+_MIN_OF_GROUP = 6
+_MIN_OF_PATH = 5
+"""Fewer measurements cannot tell that a path changed as a whole."""
+_ALIKE = 4.0
+"""Times that a path's change has to be larger than what its measurements differ in."""
+_NORMAL = NormalDist().inv_cdf(0.75)
+"""Median of the absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True)
@@ -195,18 +205,6 @@ def _bytes_of_a_cpu(m: Measurement) -> float:
     if not walks or not _of_cpus(m):
         return math.inf
     return float(m.pattern["size"]) / max(1, len(m.cpus))
-
-
-_CONFIDENCE = 0.95
-_MIN_CHANGES = 8
-"""Fewer differences than this say too little about run-to-run variation."""
-_MIN_OF_GROUP = 6
-_MIN_OF_PATH = 5
-"""Fewer measurements cannot tell that a path changed as a whole."""
-_ALIKE = 4.0
-"""Times that a path's change has to be larger than what its measurements differ in."""
-_NORMAL = NormalDist().inv_cdf(0.75)
-"""Median of the absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True)

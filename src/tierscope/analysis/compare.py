@@ -30,6 +30,18 @@ ALLOWABLE = (
 )
 """Values of ``--allow``."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
+_MIN_SAMPLES = 6
+"""Fewer give no 95% interval of a median (2 x 0.5^n > 5%)."""
+_MAX_BOUND = 0.25
+"""A figure that may have changed by more than this cannot be called the same."""
+_MAX_LOGARITHM = 30.0
+"""A wider interval says nothing: a factor of 10^13."""
+_Z95 = 1.96
+_FINEST = 0.01
+"""Change that pairs are to tell from none where every change counts."""
+_MIN_PAIRS = 6
+_Name = tuple[str, str, str, str]
+"""Kind, endpoints and pattern."""
 
 
 def check_allowed(words: list[str]) -> None:
@@ -117,18 +129,6 @@ def measurement_obstacle(base: Measurement, new: Measurement, allow: frozenset[s
     return ""
 
 
-_MIN_SAMPLES = 6
-"""Fewer give no 95% interval of a median (2 x 0.5^n > 5%)."""
-_MAX_BOUND = 0.25
-"""A figure that may have changed by more than this cannot be called the same."""
-_MAX_LOGARITHM = 30.0
-"""A wider interval says nothing: a factor of 10^13."""
-_Z95 = 1.96
-_FINEST = 0.01
-"""Change that pairs are to tell from none where every change counts."""
-_MIN_PAIRS = 6
-
-
 def compare(
     base: tuple[str, Run],
     new: tuple[str, Run],
@@ -188,10 +188,6 @@ def compare(
         pairs=_pairs(joined, differences, tolerance),
         differences=differences,
     )
-
-
-_Name = tuple[str, str, str, str]
-"""Kind, endpoints and pattern."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ _FAR_APART = 10
 """As of ``conclude``: time between repetitions, in their own length."""
 _MOST_SAMPLES = 200
 """Stretches that a repetition is cut into at most."""
+_ADDED_UP: tuple[Unit, ...] = ("B/s", "1/s")
+Spans = Mapping[str, Sequence[tuple[float, float]]]
+"""Beginning and end of each repetition, by the measurement's id."""
 
 
 @dataclass(frozen=True)
@@ -256,11 +259,6 @@ def _merge(
 
 def _sparse(counts: Counter[int]) -> Histogram:
     return [number for item in sorted(counts.items()) for number in item]
-
-
-_ADDED_UP: tuple[Unit, ...] = ("B/s", "1/s")
-Spans = Mapping[str, Sequence[tuple[float, float]]]
-"""Beginning and end of each repetition, by the measurement's id."""
 
 
 class HostFigure(Model):

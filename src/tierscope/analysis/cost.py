@@ -14,6 +14,14 @@ from tierscope.model.price import GIB, PricedTier, Prices
 from tierscope.model.run import Measurement, Run
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+_PART = "on_"
+"""Begins the properties that say where a part of a data structure is."""
+_OPERATIONS = {"100:0": "read", "0:100": "write", "0:100nt": "write-nt"}
+"""Mixes that are an operation."""
+_ELSEWHERE = ("array_b", "array_c", "beside")
+"""Properties of measurements whose data is not all on their target."""
+GOALS = ("bandwidth", "latency", "capacity")
+"""Metrics that prices are related to."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +79,6 @@ def memory_latency(run: Run, node: int) -> float | None:
     return min((latency for size, latency in found if size == largest), default=None)
 
 
-_PART = "on_"
-"""Begins the properties that say where a part of a data structure is."""
-_OPERATIONS = {"100:0": "read", "0:100": "write", "0:100nt": "write-nt"}
-"""Mixes that are an operation."""
-_ELSEWHERE = ("array_b", "array_c", "beside")
-"""Properties of measurements whose data is not all on their target."""
-
-
 @dataclass(frozen=True)
 class Value:
     """A figure with its 95% interval, which is the figure itself where it is exact or has none."""
@@ -116,10 +116,6 @@ class Placement:
     def per(self, value: Value, unit: float) -> tuple[float, float, float]:
         """Price of a unit of a rate, with its interval: estimate, low, high."""
         return tuple(self.price / one * unit for one in (value.estimate, value.high, value.low))  # type: ignore[return-value]
-
-
-GOALS = ("bandwidth", "latency", "capacity")
-"""Metrics that prices are related to."""
 
 
 def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placement]:

@@ -20,6 +20,22 @@ _FINEST = 1e-4
 """Relative standard error that is assumed at least, so that equal samples are not exact ones."""
 _PARAMETERS = 4
 """a, b, c and h: what a scatter about the hinged line has fewer degrees of freedom than points."""
+_FULL = 1 / 3
+"""Share, at most, of the pauses taken away that turned into traffic where a path is full."""
+_BEND = 0.1
+"""How far a curve has to hang below its chord, both axes taken as one, to have a knee."""
+_LEAST_STEP = 0.03
+"""Shortest stretch of a curve, both axes taken as one, that is worth one more point."""
+_LENGTH_SHARE = 0.05
+"""Weight of a stretch's length beside its bend, so that long straight ones get points at last."""
+_NEAR = 0.03
+"""Difference of bandwidths up to which a point is where one was asked for."""
+_HALF_WIDTH = 1.96
+"""Half of a 95% interval over the standard error."""
+_ASSUMED = 0.02
+"""Standard error as a share of its value, on a curve of which no point has an interval."""
+_MEDIAN_ERROR = 1.2533
+"""Standard error of a median over the mean's: sqrt(pi / 2)."""
 
 
 @dataclass(frozen=True)
@@ -104,24 +120,6 @@ def _student(level: float, freedom: int) -> float:
     1984: within 3% from three degrees of freedom on."""
     share = (freedom - 1.5) / (freedom - 1) ** 2
     return math.sqrt(freedom * math.expm1(z_of(level) ** 2 * share))
-
-
-_FULL = 1 / 3
-"""Share, at most, of the pauses taken away that turned into traffic where a path is full."""
-_BEND = 0.1
-"""How far a curve has to hang below its chord, both axes taken as one, to have a knee."""
-_LEAST_STEP = 0.03
-"""Shortest stretch of a curve, both axes taken as one, that is worth one more point."""
-_LENGTH_SHARE = 0.05
-"""Weight of a stretch's length beside its bend, so that long straight ones get points at last."""
-_NEAR = 0.03
-"""Difference of bandwidths up to which a point is where one was asked for."""
-_HALF_WIDTH = 1.96
-"""Half of a 95% interval over the standard error."""
-_ASSUMED = 0.02
-"""Standard error as a share of its value, on a curve of which no point has an interval."""
-_MEDIAN_ERROR = 1.2533
-"""Standard error of a median over the mean's: sqrt(pi / 2)."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ _PAGE = 4096
 _OTHER_STEPS = 0.005
 """Share of memory by which page tables and the page cache, which take steps of a round too, and
 threads that have ended may shift the others."""
+MIN_PAIRS = 6
+"""Pairs that a verdict takes."""
+_ERROR = 0.05
+EffectVerdict = Literal["better", "worse", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,6 @@ def _approximated(look: Look) -> tuple[str, ...]:
             "many there are on each node"
         )
     return tuple(notes)
-
-
-MIN_PAIRS = 6
-"""Pairs that a verdict takes."""
-_ERROR = 0.05
-EffectVerdict = Literal["better", "worse", "undecided"]
 
 
 class Effect(Model):

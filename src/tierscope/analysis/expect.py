@@ -63,6 +63,8 @@ UNITS: dict[str, tuple[str, float]] = {
 } | {OF_LIMIT: (OF_LIMIT, 1.0), f"% {OF_LIMIT}": (OF_LIMIT, 0.01)}
 """Units of bounds: the unit compared in, and the factor to it."""
 _YES_NO = {"yes": "True", "true": "True", "no": "False", "false": "False"}
+_SHOWN_IN = {"B/s": ("GB/s", 1e9)}
+Doubt = Literal["", "inconclusive", "not measured"]
 
 
 @dataclass(frozen=True)
@@ -250,11 +252,6 @@ def _unit(text: str, percent: bool) -> tuple[str, float]:
         said = f"'{word}' is not one of" if word else "the number has no unit; write one of"
         raise UserError(f"{said} {', '.join(UNITS)}{did_you_mean(word, tuple(UNITS))}")
     return UNITS[word]
-
-
-_SHOWN_IN = {"B/s": ("GB/s", 1e9)}
-
-Doubt = Literal["", "inconclusive", "not measured"]
 
 
 class Finding(Model):

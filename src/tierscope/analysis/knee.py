@@ -8,6 +8,7 @@ from tierscope.model.run import Measurement
 
 SHARE = 0.95
 """Share of the best bandwidth from which on a path counts as saturated."""
+_MIN_SIZES = 4
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,6 @@ def _interval(measurement: Measurement) -> tuple[float, float]:
     value = measurement.estimate or 0.0
     low, high = measurement.ci_low, measurement.ci_high
     return value if low is None else low, value if high is None else high
-
-
-_MIN_SIZES = 4
 
 
 @dataclass(frozen=True)

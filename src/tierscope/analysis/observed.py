@@ -22,6 +22,7 @@ _RANGES = (
 _THEN = ", then "
 """Between states that changed from repetition to repetition."""
 _M = TypeVar("_M", bound=Model)
+_IO_SUMS = ("reads", "writes", "bytes_read", "bytes_written", "set_up_s")
 
 
 def merged_evidence(
@@ -116,9 +117,6 @@ def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
         domains.append(one.model_copy(update={"joules": other.joules + one.joules, "idle_w": idle}))
     update = {**_sums(before, after, ("seconds", "readings")), "domains": domains}
     return after.model_copy(update=update)
-
-
-_IO_SUMS = ("reads", "writes", "bytes_read", "bytes_written", "set_up_s")
 
 
 def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:

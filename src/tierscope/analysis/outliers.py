@@ -24,6 +24,22 @@ _MIN_VALUES = 200
 _FAR = 0.01
 _BIN = 0.005
 _BINS = 20_000
+MINIMUM = 0.01
+RATE = 0.05
+MIN_HOSTS = 5
+"""Minimum hosts of a group; the median of fewer may be that of slow ones."""
+_ALIKE = 1e-3
+"""Share that hosts differ in at least."""
+_Z95 = 1.96
+_MAD = 1.4826
+"""Standard deviation of a normal distribution over its MAD."""
+_MAD_EFFICIENCY = 0.3675
+_MEDIAN_ERROR = math.sqrt(math.pi / 2)
+"""Standard error of a median over that of a mean, of normal values."""
+_TINY = 1e-15
+"""Smaller probabilities are not told apart."""
+_NORMAL_FROM = 200
+"""Degrees of freedom from which on Student's t is taken as normal."""
 
 
 class Tail:
@@ -59,24 +75,6 @@ class Tail:
             if left <= 0:
                 return (number + 0.5) * _BIN
         return _BINS * _BIN
-
-
-MINIMUM = 0.01
-RATE = 0.05
-MIN_HOSTS = 5
-"""Minimum hosts of a group; the median of fewer may be that of slow ones."""
-_ALIKE = 1e-3
-"""Share that hosts differ in at least."""
-_Z95 = 1.96
-_MAD = 1.4826
-"""Standard deviation of a normal distribution over its MAD."""
-_MAD_EFFICIENCY = 0.3675
-_MEDIAN_ERROR = math.sqrt(math.pi / 2)
-"""Standard error of a median over that of a mean, of normal values."""
-_TINY = 1e-15
-"""Smaller probabilities are not told apart."""
-_NORMAL_FROM = 200
-"""Degrees of freedom from which on Student's t is taken as normal."""
 
 
 class PathKey(NamedTuple):

@@ -18,6 +18,9 @@ from tierscope.model.spec import MeasurementSpec
 
 ROUNDS = 5
 RANGE, SLOPE = 0.20, 0.10
+_WHOLE = ("storage_io", "device_bytes_read", "device_bytes_written")
+"""Evidence that is of all rounds, also where a figure is of the last ones only."""
+Ending = Literal["written", "steady", "rounds"]
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,6 @@ def is_steady(rounds: Sequence[float]) -> bool:
     slope = linear_regression(range(len(rounds)), rounds).slope
     across = abs(slope) * (len(rounds) - 1)
     return max(rounds) - min(rounds) <= RANGE * mean and across <= SLOPE * mean
-
-
-_WHOLE = ("storage_io", "device_bytes_read", "device_bytes_written")
-"""Evidence that is of all rounds, also where a figure is of the last ones only."""
-Ending = Literal["written", "steady", "rounds"]
 
 
 def rounds_of(repetitions: Sequence[Repetition]) -> list[Round]:

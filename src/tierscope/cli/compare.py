@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tierscope.runs.pairs import Paired
 
+_MAX_PAIRS = 10_000
+
 
 @options.command()
 @options.runs_argument("BASE NEW [NEWER]...")
@@ -161,9 +163,6 @@ def _share(tolerance: str) -> float:
         raise UserError(
             f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
         ) from None
-
-
-_MAX_PAIRS = 10_000
 
 
 def compare_pairs(plans: Sequence[str], pairs: str, engines: Sequence[Path], output: Output) -> int:

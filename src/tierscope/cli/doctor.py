@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tierscope.model.cufile import CufileAudit, Way
     from tierscope.model.finding import Finding
 
+_LOOK_S = 0.5
+
 
 @options.command()
 @click.option(
@@ -64,9 +66,6 @@ def doctor(
         examine(output)
         return
     examine_storage(storage, cufile_json, fsroot, output)
-
-
-_LOOK_S = 0.5
 
 
 def examine(output: Output) -> None:

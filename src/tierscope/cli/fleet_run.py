@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tierscope.fleet.rank import Args
     from tierscope.model.fleet import FleetIndex
 
+_MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
+_FEW = 64
+"""Hosts up to which their run files are read at once to show what they moved together."""
+
 
 @options.command("run")
 @click.argument("plan", metavar="[PLAN.yaml]", type=options.PATH, required=False)
@@ -63,11 +67,6 @@ def run(output: Output, **given: Any) -> int:
       tierscope fleet run --profile standard --dry-run
     """
     return _run_fleet(Given(**given), output)
-
-
-_MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
-_FEW = 64
-"""Hosts up to which their run files are read at once to show what they moved together."""
 
 
 class Given(NamedTuple):

@@ -34,6 +34,8 @@ wherever it has figures: tierscope measured none of them. What files do not tell
 \b
 Examples:
 {_EXAMPLES}"""
+_MAX_BYTES = 1 << 28
+"""Maximum bytes of one file; published ones have a few MB."""
 
 
 @options.command("import", help=_HELP)
@@ -75,10 +77,6 @@ def import_(
     run = run_of(form, found, sources, command, label)
     written = _write(run, out, label)
     print_run(run, written, output)
-
-
-_MAX_BYTES = 1 << 28
-"""Maximum bytes of one file; published ones have a few MB."""
 
 
 def _checked_ends(form: str, ends: tuple[str | None, str | None]) -> tuple[str, str] | None:

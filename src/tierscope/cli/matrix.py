@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 ALL_OPTIONS = (*OPTIONS, *core_matrix.OPTIONS)
+_HWLOC = "--hwloc-xml"
 
 
 @options.command(params=[parameter(option) for option in ALL_OPTIONS])
@@ -51,9 +52,6 @@ def matrix(output: Output, hwloc_xml: Path | None, **given: Given) -> int:
     if "cores" in asked:
         return measure_cores(asked, hwloc_xml, output)
     return measure_matrix(asked, hwloc_xml, output)
-
-
-_HWLOC = "--hwloc-xml"
 
 
 def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> int:

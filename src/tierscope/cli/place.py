@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from tierscope.place.pages import Moved
     from tierscope.place.policy import Policy
 
-
-@click.group(cls=LazyGroup, entries=place_entries(), context_settings=options.SETTINGS)
-def place() -> None:
-    """Place the pages of programs that start, of processes that run, and of files in memory.
-
-    \b
-    Examples:
-      tierscope place exec --to node:0 -- ./stream
-      tierscope place move 4711 --from node:0 --to node:2
-      tierscope place file /dev/shm/table --to node:0,2 --policy interleave
-      tierscope place weights --to node:0,2 --apply
-    """
-
-
 _policy_option = click.option(
     "--policy",
     metavar="POLICY",
@@ -51,6 +37,19 @@ _to_option = click.option(
     help="Nodes: node:0,2@3:1, or as numactl writes them: 0-2, all, !1, +0, netdev:eth0, "
     "file:/data, pci:01:00.0",
 )
+
+
+@click.group(cls=LazyGroup, entries=place_entries(), context_settings=options.SETTINGS)
+def place() -> None:
+    """Place the pages of programs that start, of processes that run, and of files in memory.
+
+    \b
+    Examples:
+      tierscope place exec --to node:0 -- ./stream
+      tierscope place move 4711 --from node:0 --to node:2
+      tierscope place file /dev/shm/table --to node:0,2 --policy interleave
+      tierscope place weights --to node:0,2 --apply
+    """
 
 
 @click.command("exec", cls=WithProgram, context_settings=options.SETTINGS)

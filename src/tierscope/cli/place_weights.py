@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tierscope.runs.measure import Outcome
     from tierscope.suites.place_weights import Choice
 
+ROOT = "/"
+"""Below it are the kernel's files; tests put a tree of files in its place."""
+
 
 @options.command(params=[parameter(option) for option in OPTIONS])
 @click.option(
@@ -79,10 +82,6 @@ def weights(
 
 def _others(context: click.Context, *names: str) -> list[str]:
     return [one.name for one in context.command.params if one.name and one.name not in names]
-
-
-ROOT = "/"
-"""Below it are the kernel's files; tests put a tree of files in its place."""
 
 
 class Args(NamedTuple):

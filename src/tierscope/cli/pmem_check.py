@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 
 _WRITERS: tuple[Writer, ...] = get_args(Writer)
+_KILLED: tuple[Writer, ...] = ("transactions", "no-transactions")
+"""Kills show whether updates are atomic, not whether they are flushed: see docs/pmem-check.md."""
+_KINDS = {"file": "a file", "block": "a device", "missing": "missing", "other": "no directory"}
 
 
 @options.command("pmem-check")
@@ -96,10 +99,6 @@ def pmem_check(
     return check_crashes(directory, kills, states, seed, output)
 
 
-_KILLED: tuple[Writer, ...] = ("transactions", "no-transactions")
-"""Kills show whether updates are atomic, not whether they are flushed: see docs/pmem-check.md."""
-
-
 def check_crashes(directory: str, kills: int, states: int, seed: int | None, output: Output) -> int:
     """Kill, replay and report; return the exit status. Raises UserError."""
     from tierscope.engine.pmem_check import replayed
@@ -158,9 +157,6 @@ def _directory(path: str) -> "PathFacts":
     if facts.kind != "directory":
         raise UserError(f"{path} is {_KINDS[facts.kind]}; name a directory to make files in")
     return facts
-
-
-_KINDS = {"file": "a file", "block": "a device", "missing": "missing", "other": "no directory"}
 
 
 def _writer(word: str) -> Writer:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from tierscope.model.topology import Topology
     from tierscope.suites.storage_tour import Given, Tour
 
+_PSEUDO = ("tmpfs", "ramfs", "overlay", "squashfs", "iso9660", "devtmpfs")
+"""Mounted file systems that are on no drive, or that nobody writes to."""
+_NAMED = 6
+"""Mounts that are named; of more, the number."""
+
 
 @options.command()
 @click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1)
@@ -180,12 +185,6 @@ def found_path(given: str) -> "tuple[Target, PathFacts]":
         raise UserError(f"{given} cannot be read: {facts.open_error}", ExitCode.NOTHING_MEASURED)
     kind = EndpointKind.DEV if facts.kind == "block" else EndpointKind.FILE
     return Target(kind=kind, path=path), facts
-
-
-_PSEUDO = ("tmpfs", "ramfs", "overlay", "squashfs", "iso9660", "devtmpfs")
-"""Mounted file systems that are on no drive, or that nobody writes to."""
-_NAMED = 6
-"""Mounts that are named; of more, the number."""
 
 
 def _measure_matrix(args: Args, output: Output) -> int:

@@ -29,6 +29,17 @@ if TYPE_CHECKING:
     from tierscope.place.tier_look import Look
     from tierscope.place.tiering import Session
 
+ROOT = Path("/")
+"""Below it are /proc, /run and /sys; tests put a tree of files in its place."""
+_LONGEST_S = 30 * 86400
+_POLL_S = 0.2
+_BALANCING = {
+    "name": "numa-balancing",
+    "summary": "the kernel's own: NUMA balancing promotes what programs access, "
+    "reclaim demotes where the fast node is short of memory",
+    "needs": "Linux 5.18",
+}
+
 
 @click.group(cls=LazyGroup, entries=tier_entries(), context_settings=options.SETTINGS)
 def tier() -> None:
@@ -279,12 +290,6 @@ def rules(out: Path | None, output: Output, **given: Any) -> None:
     output.emit(lambda: damo_json(rules), None if out else damo_yaml(rules).rstrip("\n"))
 
 
-ROOT = Path("/")
-"""Below it are /proc, /run and /sys; tests put a tree of files in its place."""
-_LONGEST_S = 30 * 86400
-_POLL_S = 0.2
-
-
 def kernel_here() -> "Kernel":
     """Return this machine's kernel, or a test's."""
     from tierscope.place.kernel import Kernel
@@ -397,11 +402,3 @@ def need_root(kernel: "Kernel", command: str) -> None:
             f"sudo tierscope tier {command} ...",
             ExitCode.NOTHING_MEASURED,
         )
-
-
-_BALANCING = {
-    "name": "numa-balancing",
-    "summary": "the kernel's own: NUMA balancing promotes what programs access, "
-    "reclaim demotes where the fast node is short of memory",
-    "needs": "Linux 5.18",
-}

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from tierscope.place.damon.footprint import Observed
     from tierscope.place.kernel import Kernel
 
+_LONGEST_S = 86400.0
+_LOOKS = 120
+"""At most; so many columns a heat map can show."""
+Members = Callable[[], list[int]]
+"""The processes to look at; none for the machine."""
+
 
 @options.command()
 @click.argument("target", metavar="PID|CGROUP|machine")
@@ -67,13 +73,6 @@ def observe(
       tierscope tier observe machine --json
     """
     observe_target(target, duration, run, pair, {"png": png, "svg": svg}, output)
-
-
-_LONGEST_S = 86400.0
-_LOOKS = 120
-"""At most; so many columns a heat map can show."""
-Members = Callable[[], list[int]]
-"""The processes to look at; none for the machine."""
 
 
 def observe_target(

@@ -28,6 +28,19 @@ from tierscope.model.pmem_check import (
 )
 
 _PREFIX = "tierscope-pmem-check"
+FILE_BYTES = 8 << 20
+"""The least that libpmemobj makes a pool of."""
+LIBRARY = "libpmemobj.so.1"
+_COMMAND = "pmem-check"
+_ANSWER_S = 60
+_PACE_S = 0.3
+"""Time to find out how long one update takes."""
+_SHORTEST_S = 0.02
+_UPDATES = 10
+"""A writer is killed within the time of so many updates, or _SHORTEST_S if that is longer."""
+_TAIL = 48
+"""Bytes that have the last whole line of numbers."""
+Answer = TypeVar("Answer", bound=Model)
 
 
 def make_file(writer: Writer, directory: str) -> str:
@@ -98,21 +111,6 @@ def _sync_directory(directory: str) -> None:
         os.fsync(number)
     finally:
         os.close(number)
-
-
-FILE_BYTES = 8 << 20
-"""The least that libpmemobj makes a pool of."""
-LIBRARY = "libpmemobj.so.1"
-_COMMAND = "pmem-check"
-_ANSWER_S = 60
-_PACE_S = 0.3
-"""Time to find out how long one update takes."""
-_SHORTEST_S = 0.02
-_UPDATES = 10
-"""A writer is killed within the time of so many updates, or _SHORTEST_S if that is longer."""
-
-_TAIL = 48
-"""Bytes that have the last whole line of numbers."""
 
 
 class WriterError(Exception):
@@ -253,9 +251,6 @@ def _written_until(writer: Writer, file: IO[bytes], seconds: float) -> Written:
             why = last_line(process.stderr.read().decode(errors="replace"))
             raise WriterError(why.removeprefix("tierscope-engine: ") or ending(process.wait()))
     return Written(last_acknowledged(said), seconds)
-
-
-Answer = TypeVar("Answer", bound=Model)
 
 
 def _parsed(what: str, answer: "subprocess.CompletedProcess[str]", kind: type[Answer]) -> Answer:

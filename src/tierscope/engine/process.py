@@ -25,6 +25,22 @@ from tierscope.model.event import Event, EventAdapter
 if TYPE_CHECKING:
     import subprocess
 
+_PATIENCE_S = 1.0
+"""Time that the kernel gets to take a killed process away."""
+VARIABLE = "TIERSCOPE_ENGINE"
+_IN_PACKAGE = Path("_bin") / "tierscope-engine"
+HOST = "TIERSCOPE_HOST"
+"""Variable by which engines of a fleet's host keep a list of its files of its own."""
+_TIMEOUT_S = 60
+_REFUSED = 2
+REFUSED = 2
+"""Exit status of an engine that refuses a plan."""
+_LONGEST_LINE = 1 << 30
+_EXIT_S = 5.0
+"""Time that an engine gets to exit after its input was closed."""
+_POLL_S = 1.0
+"""A signal may bring the deadline forward; it is looked at this often."""
+
 
 def answer_of(
     command: Sequence[str | Path],
@@ -55,10 +71,6 @@ def answer_of(
         raise UserError(
             f"'{words}' did not answer in {timeout_s:g} s", ExitCode.NOTHING_MEASURED
         ) from None
-
-
-_PATIENCE_S = 1.0
-"""Time that the kernel gets to take a killed process away."""
 
 
 def end_or_abandon(process: "subprocess.Popen[Any]", patience_s: float = _PATIENCE_S) -> str:
@@ -98,10 +110,6 @@ def _place(thread: Path) -> str:
     return ""
 
 
-VARIABLE = "TIERSCOPE_ENGINE"
-_IN_PACKAGE = Path("_bin") / "tierscope-engine"
-
-
 def find_engine() -> Path:
     """Return the engine named by TIERSCOPE_ENGINE, else the one installed with this package.
 
@@ -124,10 +132,6 @@ def find_engine() -> Path:
     )
 
 
-HOST = "TIERSCOPE_HOST"
-"""Variable by which engines of a fleet's host keep a list of its files of its own."""
-
-
 def engine_environment() -> dict[str, str]:
     """Return the environment of engines: ours, and where a libcufile is that came as a Python
     package, which they open where the system has none.
@@ -148,10 +152,6 @@ def _candidates() -> Iterator[Path]:
 
 def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
-
-
-_TIMEOUT_S = 60
-_REFUSED = 2
 
 
 def capabilities() -> Capabilities:
@@ -237,15 +237,6 @@ def _first_error(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else first["msg"]
-
-
-REFUSED = 2
-"""Exit status of an engine that refuses a plan."""
-_LONGEST_LINE = 1 << 30
-_EXIT_S = 5.0
-"""Time that an engine gets to exit after its input was closed."""
-_POLL_S = 1.0
-"""A signal may bring the deadline forward; it is looked at this often."""
 
 
 class BrokenError(Exception):

@@ -33,6 +33,10 @@ from tierscope.model.storage import DriveWear, OwnFiles, PathFacts, StorageFacts
 
 DEADLINE_S = 5.0
 """Time that a path gets to answer."""
+Answer = TypeVar("Answer", bound=Model)
+_REMOVING_S = 60.0
+"""Time that removing gets: file systems free large files slowly."""
+Counts = TypeVar("Counts", NfsCounts, PortCounts)
 
 
 class PathError(UserError):
@@ -46,9 +50,6 @@ class PathSilentError(PathError):
 def path_facts(path: str, deadline_s: float | None = None) -> PathFacts:
     """Look at a path, for ``DEADLINE_S`` at most unless told otherwise; raises as ``ask_of``."""
     return ask_of(path, "path", PathFacts, deadline_s or DEADLINE_S)
-
-
-Answer = TypeVar("Answer", bound=Model)
 
 
 def ask_of(path: str, command: str, answer: type[Answer], deadline_s: float) -> Answer:
@@ -149,10 +150,6 @@ def with_wear(facts: StorageFacts) -> StorageFacts:
     return facts.model_copy(update={"drives": drives})
 
 
-_REMOVING_S = 60.0
-"""Time that removing gets: file systems free large files slowly."""
-
-
 def leftovers(directory: str) -> OwnFiles:
     """Return the files of earlier runs in a directory; raises as ``engine.paths.ask_of``."""
     return ask_of(directory, "leftovers", OwnFiles, DEADLINE_S)
@@ -234,9 +231,6 @@ def with_targets(repetition: Repetition, before: Before, files: Files | None = N
         }
     )
     return repetition.model_copy(update={"evidence": evidence})
-
-
-Counts = TypeVar("Counts", NfsCounts, PortCounts)
 
 
 def _meanwhile(before: list[Counts], after: list[Counts]) -> list[Counts]:

@@ -22,6 +22,10 @@ _LIST = re.compile(rf"\s*{_WORD}(?:\s*,\s*{_WORD})*\s*")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)")
+_WHAT = "file of groups"
+_KEYS = ("SwitchName", "Switches", "Nodes", "LinkSpeed", "BlockName", "BlockSizes")
+_NAMES = {key.lower(): key for key in _KEYS}
+_GROUPS_WORD = re.compile(r"([^\s=]+)=(\S+)")
 
 
 def expand(text: str) -> list[str]:
@@ -87,12 +91,6 @@ def _ranges(numbers: list[str]) -> list[str]:
         else:
             found.append([number])
     return [one[0] if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in found]
-
-
-_WHAT = "file of groups"
-_KEYS = ("SwitchName", "Switches", "Nodes", "LinkSpeed", "BlockName", "BlockSizes")
-_NAMES = {key.lower(): key for key in _KEYS}
-_GROUPS_WORD = re.compile(r"([^\s=]+)=(\S+)")
 
 
 def read_groups(path: Path) -> dict[str, str]:

@@ -17,6 +17,11 @@ from tierscope.runs.output import replace_file
 from tierscope.runs.record import version
 
 INDEX = "fleet.json"
+_WRITE_S = 1.0
+"""Minimum time between two writes; the last write comes at once."""
+_SAY_S = 10.0
+"""Time between two lines of progress."""
+_BAD = {"cannot", "failed", "lost", "partial"}
 
 
 def read_index(
@@ -60,13 +65,6 @@ def _read(text: str, each: Callable[[FleetHost], None]) -> FleetJob:
     if not (taken and isinstance(job, dict)):
         return FleetIndex.model_validate(job)
     return FleetJob.model_validate({key: job[key] for key in job if key != "hosts"})
-
-
-_WRITE_S = 1.0
-"""Minimum time between two writes; the last write comes at once."""
-_SAY_S = 10.0
-"""Time between two lines of progress."""
-_BAD = {"cannot", "failed", "lost", "partial"}
 
 
 def make_folder(directory: Path, dry_run: bool) -> None:

@@ -61,6 +61,11 @@ JOIN counts c ON c.grp = f.grp AND c.key = f.key AND c.value = f.value
 WHERE f.slow AND f.value <> u.usual AND c.slow >= $share * c.n
 ORDER BY f.host, c.n, f.key
 """
+_MEMORY = "128MB"
+"""DuckDB's memory limit for sorting figures; beyond it, it uses temporary files."""
+_CHUNK = 4096
+_KEYS = "kind, initiator, target, pattern, metric, unit"
+_COMPARED = "status = 'measured' AND estimate > 0 AND compared"
 
 
 def likely_causes(database: "DuckDBPyConnection", slow: Iterable[str]) -> dict[str, list[str]]:
@@ -102,11 +107,6 @@ def _busy(name: str) -> str:
 
 MODEL, RACK, SWITCH = "model", "rack", "switch"
 BY = (MODEL, RACK, SWITCH)
-_MEMORY = "128MB"
-"""DuckDB's memory limit for sorting figures; beyond it, it uses temporary files."""
-_CHUNK = 4096
-_KEYS = "kind, initiator, target, pattern, metric, unit"
-_COMPARED = "status = 'measured' AND estimate > 0 AND compared"
 
 
 def outliers_of(

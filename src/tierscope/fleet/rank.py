@@ -32,6 +32,8 @@ _TICK_S = 0.02
 _SLOW = 10
 """Requests other than for a repetition are repeated this many times less often."""
 _INTERRUPTED = "it was interrupted"
+Watch = Callable[[Coordinator], None]
+"""Called on rank 0 every few milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,6 @@ class Args:
     command: list[str]
     dry_run: bool = False
     ranks_as_hosts: bool = False
-
-
-Watch = Callable[[Coordinator], None]
-"""Called on rank 0 every few milliseconds."""
 
 
 class Rank:

@@ -32,6 +32,25 @@ _BRIDGE = 0x06
 """Base class of PCI bridges."""
 _DISPLAY = 0x03
 """Base class of GPUs, whose links are slow while they idle."""
+INDEXED = "indexed"
+_OF_INDEX = (
+    "host", "state", "reason", "rank", "rack", "switch", "clock_offset_ns", "clock_low_ns",
+    "clock_high_ns",
+)  # fmt: skip
+ROWS = {
+    HOSTS: {**COLUMNS[HOSTS], "left_out": "BOOLEAN"},
+    FIGURES: COLUMNS[FIGURES],
+    INDEXED: {name: COLUMNS[HOSTS][name] for name in _OF_INDEX},
+}
+"""Columns of the rows. ``left_out`` is null where the run file was read, and else whether the file
+is not a run file at all: then its name may be that of a host or of anything."""
+_AT_ONCE = 2048
+_AT_ONCE_BYTES = 4 << 20
+"""Lines that DuckDB works on at once, and their maximum bytes."""
+Told = Callable[[int, int], None]
+"""Called with the number of run files that were read, and of all."""
+_OF_MACHINE = ("product", "cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
+_OF_SETTINGS = ("kernel", "governor", "turbo", "smt", "thp", "numa_balancing")
 
 
 def model_of(header: Header) -> str:
@@ -139,25 +158,6 @@ def neighbours_of(run: Run) -> dict[str, float | None]:
         "stolen": sum(stolen) / len(stolen) if stolen else None,
         "load": known,
     }
-
-
-INDEXED = "indexed"
-_OF_INDEX = (
-    "host", "state", "reason", "rank", "rack", "switch", "clock_offset_ns", "clock_low_ns",
-    "clock_high_ns",
-)  # fmt: skip
-ROWS = {
-    HOSTS: {**COLUMNS[HOSTS], "left_out": "BOOLEAN"},
-    FIGURES: COLUMNS[FIGURES],
-    INDEXED: {name: COLUMNS[HOSTS][name] for name in _OF_INDEX},
-}
-"""Columns of the rows. ``left_out`` is null where the run file was read, and else whether the file
-is not a run file at all: then its name may be that of a host or of anything."""
-_AT_ONCE = 2048
-_AT_ONCE_BYTES = 4 << 20
-"""Lines that DuckDB works on at once, and their maximum bytes."""
-Told = Callable[[int, int], None]
-"""Called with the number of run files that were read, and of all."""
 
 
 def run_files_below(folder: Path) -> list[str]:
@@ -295,10 +295,6 @@ def _host_row(name: str, row: dict[str, Any], run: Run) -> dict[str, Any]:
         "facts": facts_of(run),
         "environment": settings,
     }
-
-
-_OF_MACHINE = ("product", "cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
-_OF_SETTINGS = ("kernel", "governor", "turbo", "smt", "thp", "numa_balancing")
 
 
 def _index_row(host: FleetHost) -> dict[str, Any]:

@@ -40,6 +40,30 @@ from tierscope.model.rules import (
 
 _HEAD = "// Written by `make schema` from the models in src/tierscope. Do not edit.\n"
 _OFF = "// clang-format off\n"
+_OBJECT = "Type::kObject"
+_TYPES: dict[Any, str] = {
+    bool: "Type::kBoolean",
+    int: "Type::kInteger",
+    float: "Type::kNumber",
+    str: "Type::kText",
+    list: "Type::kArray",
+    dict: "Type::kMap",
+}
+_ORDER = (
+    "name", "required", "otherwise", "nullable", "type", "choices", "multiple", "power_of_two",
+    "least", "above", "most", "below", "shortest", "longest", "pattern", "element", "distinct",
+    "distinct_by", "table", "variants", "rules",
+)  # fmt: skip
+"""Members of a field, as engine/protocol/tables.h declares them."""
+_CONSTRAINTS = (
+    (Ge, "least", "ge"),
+    (Gt, "least", "gt"),
+    (Le, "most", "le"),
+    (Lt, "most", "lt"),
+    (MultipleOf, "multiple", "multiple_of"),
+    (MinLen, "shortest", "min_length"),
+    (MaxLen, "longest", "max_length"),
+)
 
 
 def constants() -> str:
@@ -228,23 +252,6 @@ def _(test: Elements) -> tuple[str, Iterable[Any]]:
     return "kElements", (test.count,)
 
 
-_OBJECT = "Type::kObject"
-_TYPES: dict[Any, str] = {
-    bool: "Type::kBoolean",
-    int: "Type::kInteger",
-    float: "Type::kNumber",
-    str: "Type::kText",
-    list: "Type::kArray",
-    dict: "Type::kMap",
-}
-_ORDER = (
-    "name", "required", "otherwise", "nullable", "type", "choices", "multiple", "power_of_two",
-    "least", "above", "most", "below", "shortest", "longest", "pattern", "element", "distinct",
-    "distinct_by", "table", "variants", "rules",
-)  # fmt: skip
-"""Members of a field, as engine/protocol/tables.h declares them."""
-
-
 def _initializers(members: Mapping[str, str]) -> str:
     return ", ".join(f".{name} = {members[name]}" for name in _ORDER if name in members)
 
@@ -271,17 +278,6 @@ def _constraints(metadata: Iterable[Any]) -> dict[str, str]:
         if getattr(one, "pattern", None) and not isinstance(one, FieldInfo):
             found["pattern"] = _text(one.pattern)
     return found
-
-
-_CONSTRAINTS = (
-    (Ge, "least", "ge"),
-    (Gt, "least", "gt"),
-    (Le, "most", "le"),
-    (Lt, "most", "lt"),
-    (MultipleOf, "multiple", "multiple_of"),
-    (MinLen, "shortest", "min_length"),
-    (MaxLen, "longest", "max_length"),
-)
 
 
 def _flat(metadata: Iterable[Any]) -> list[Any]:

@@ -12,6 +12,12 @@ from tierscope.model.topology import Gpu, NodeKind, PciDevice, Topology
 
 _ROUNDING_W = 1.0
 """Watts by which caps may differ and mean the same."""
+_DOMAINS = {
+    "cpu_cache": "stores survive power loss without being flushed (eADR)",
+    "memory_controller": "stores survive power loss once they are flushed and fenced (ADR)",
+}
+_NAMED = 4
+"""Devices that one finding names before it only counts."""
 
 
 def gpu_findings(topology: Topology, _files: Files) -> Iterator[Finding]:
@@ -46,12 +52,6 @@ def _cap(gpu: Gpu) -> Finding | None:
         remedy=f"sudo nvidia-smi -i {gpu.address or gpu.index} -pl {wanted:.0f}"
         + (f" (its default; {most:.0f} is the most)" if most > wanted else ""),
     )
-
-
-_DOMAINS = {
-    "cpu_cache": "stores survive power loss without being flushed (eADR)",
-    "memory_controller": "stores survive power loss once they are flushed and fenced (ADR)",
-}
 
 
 def _persistent(topology: Topology, _files: Files) -> Iterator[Finding]:
@@ -89,10 +89,6 @@ def _domain(subject: str, domain: str) -> Finding:
         found="the kernel names no persistence domain",
         meaning="nobody can tell whether stores survive power loss",
     )
-
-
-_NAMED = 4
-"""Devices that one finding names before it only counts."""
 
 
 def link_findings(topology: Topology, root: str = "/") -> list[Finding]:

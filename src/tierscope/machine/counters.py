@@ -19,6 +19,36 @@ from tierscope.model.topology import Topology
 from tierscope.place import cgroups
 from tierscope.place.pages import bytes_by_node
 
+_SECTOR = 512  # bytes, whatever a drive's own are (Documentation/admin-guide/iostats.rst)
+_MIGRATIONS = ("pgmigrate_", "pgpromote_", "pgdemote_", "numa_")
+MIGRATED = "pgmigrate_success"
+_MEMORY = {"AnonPages": "anonymous", "FilePages": "file", "MemFree": "free"}
+_UNSIGNED_INT_MS = (1 << 32) / 1e3
+"""Seconds after which a counter of milliseconds in 32 bits begins anew."""
+_KIB = 1024
+_ALL_LINKS = 0xFFFFFFFF
+_MIB = 1 << 20
+_GPUS_MEMORY = "DRAM_BW_UTIL"
+_MEANS = {
+    ("receive_throughput", "PCIe"): "PCIE_RX_PER_SEC",
+    ("send_throughput", "PCIe"): "PCIE_TX_PER_SEC",
+    ("receive_throughput", "NVLink"): "NVLINK_TOTAL_RX_PER_SEC",
+    ("send_throughput", "NVLink"): "NVLINK_TOTAL_TX_PER_SEC",
+}
+"""By metric and link: the mean in MiB/s that GPUs have from Hopper on."""
+_PCIE_UTIL = {"send_throughput": 0, "receive_throughput": 1}  # NVML_PCIE_UTIL_TX_BYTES, _RX_BYTES
+_COUNTERS = {
+    ("receive_throughput", "PCIe"): ("PCIE_COUNT_RX_BYTES", 0, 1),
+    ("send_throughput", "PCIe"): ("PCIE_COUNT_TX_BYTES", 0, 1),
+    ("receive_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_RX", _ALL_LINKS, _KIB),
+    ("send_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_TX", _ALL_LINKS, _KIB),
+}
+"""By metric and link: the field that counts, its scope, and bytes of one count."""
+WHAT = "memory bandwidth"
+_CXL = re.compile(r"cxl_pmu_(mem\d+)\.\d+/(\w+)")
+_READS = ("read", "s2m_drs_")
+_WRITES = ("write", "m2s_rwd_")
+
 
 class Key(NamedTuple):
     """Identity of a value."""
@@ -107,14 +137,6 @@ def absent(name: str, lacking: Sequence[LackingCounters]) -> Source:
 def lacks(what: str, reason: str, remedy: str = "") -> LackingCounters:
     """Counters that cannot be read, why, and what would make them readable."""
     return LackingCounters(what=what, reason=reason, remedy=remedy)
-
-
-_SECTOR = 512  # bytes, whatever a drive's own are (Documentation/admin-guide/iostats.rst)
-_MIGRATIONS = ("pgmigrate_", "pgpromote_", "pgdemote_", "numa_")
-MIGRATED = "pgmigrate_success"
-_MEMORY = {"AnonPages": "anonymous", "FilePages": "file", "MemFree": "free"}
-_UNSIGNED_INT_MS = (1 << 32) / 1e3
-"""Seconds after which a counter of milliseconds in 32 bits begins anew."""
 
 
 def memory_source(files: Files) -> Source:
@@ -270,27 +292,6 @@ def _by_node(nodes: dict[int, int], whose: str) -> Reading:
     return Reading(levels=levels)
 
 
-_KIB = 1024
-_ALL_LINKS = 0xFFFFFFFF
-_MIB = 1 << 20
-_GPUS_MEMORY = "DRAM_BW_UTIL"
-_MEANS = {
-    ("receive_throughput", "PCIe"): "PCIE_RX_PER_SEC",
-    ("send_throughput", "PCIe"): "PCIE_TX_PER_SEC",
-    ("receive_throughput", "NVLink"): "NVLINK_TOTAL_RX_PER_SEC",
-    ("send_throughput", "NVLink"): "NVLINK_TOTAL_TX_PER_SEC",
-}
-"""By metric and link: the mean in MiB/s that GPUs have from Hopper on."""
-_PCIE_UTIL = {"send_throughput": 0, "receive_throughput": 1}  # NVML_PCIE_UTIL_TX_BYTES, _RX_BYTES
-_COUNTERS = {
-    ("receive_throughput", "PCIe"): ("PCIE_COUNT_RX_BYTES", 0, 1),
-    ("send_throughput", "PCIe"): ("PCIE_COUNT_TX_BYTES", 0, 1),
-    ("receive_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_RX", _ALL_LINKS, _KIB),
-    ("send_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_TX", _ALL_LINKS, _KIB),
-}
-"""By metric and link: the field that counts, its scope, and bytes of one count."""
-
-
 def gpus_source(files: Files, nvml: Nvml | None = None, wish: str | None = None) -> Source:
     """Every GPU that CUDA shows where CUDA_VISIBLE_DEVICES is ``wish``.
 
@@ -356,12 +357,6 @@ def _memory_rate(nvml: Nvml, number: int) -> float | None:
     if not megahertz or not bits:
         return None
     return gpu_memory_limit(megahertz * 1e6, bits, "").value
-
-
-WHAT = "memory bandwidth"
-_CXL = re.compile(r"cxl_pmu_(mem\d+)\.\d+/(\w+)")
-_READS = ("read", "s2m_drs_")
-_WRITES = ("write", "m2s_rwd_")
 
 
 def traffic_source(topology: Topology) -> Source:

@@ -31,6 +31,15 @@ from tierscope.model.finding import Finding
 
 _NEAR = 0.75
 """Likeness from which on a name counts as another one spelled wrong."""
+_P = "properties."
+_SLABS = f"{_P}gpu_bounce_buffer_slab_config."
+_NVFS_SLAB_KB = 16384
+"""Largest slab that nvidia-fs uses: NVIDIA's guide of 1.17 and later, 4.2.2."""
+_DIRECT_1_15 = 1024
+"""max_direct_io_size_kb of libcufile 1.15 where the file lacks it."""
+_NO_EFFECT = "it has no effect"
+_REFUSED = f"{TRIED} refuse the whole file: cuFile's driver does not open"
+_NOTHING = CufileJson("", {}, {})
 
 
 class Config:
@@ -272,16 +281,6 @@ def _old_section(parsed: CufileJson) -> Iterator[Finding]:
             meaning=f"{TRIED} pass over it: nothing in it is denied",
             remedy=f"move its entries to {NEW_SECTION}" if both else f"rename it to {NEW_SECTION}",
         )
-
-
-_P = "properties."
-_SLABS = f"{_P}gpu_bounce_buffer_slab_config."
-_NVFS_SLAB_KB = 16384
-"""Largest slab that nvidia-fs uses: NVIDIA's guide of 1.17 and later, 4.2.2."""
-_DIRECT_1_15 = 1024
-"""max_direct_io_size_kb of libcufile 1.15 where the file lacks it."""
-_NO_EFFECT = "it has no effect"
-_REFUSED = f"{TRIED} refuse the whole file: cuFile's driver does not open"
 
 
 def conflicts(config: Config, files: Files) -> list[Finding]:
@@ -575,9 +574,6 @@ def _costs(config: Config) -> Iterator[Finding]:
             "cuFile counts every operation; gds_stats needs it",
             "tierscope sets 3 for itself, whatever stands here",
         )
-
-
-_NOTHING = CufileJson("", {}, {})
 
 
 def find_cufile(

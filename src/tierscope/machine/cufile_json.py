@@ -25,6 +25,32 @@ _NUMBER = re.compile(rf"{_STRING}|(NaN|-?Infinity|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+
 
 KeyPath = tuple[str, ...]
 """Keys from the outermost object inwards."""
+ADDRESSES = "rdma_dev_addr_list"
+"""Of all storage, of a file system, and of each mount in a mount table."""
+OVERRIDES = {
+    "CUFILE_ALLOW_COMPAT_MODE": "properties.allow_compat_mode",
+    "CUFILE_FORCE_COMPAT_MODE": "properties.force_compat_mode",
+    "CUFILE_USE_PCIP2PDMA": "properties.use_pci_p2pdma",
+    "CUFILE_LOGGING_LEVEL": "logging.level",
+    "CUFILE_LOGFILE_PATH": "logging.dir",
+    "CUFILE_SKIP_TOPOLOGY_DETECTION": "miscellaneous.skip_topology_detection",
+    "CUFILE_IO_PRIORITY": "properties.io_priority",
+}
+"""Environment variables that count before the key of cufile.json."""
+_WORDS = {
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "text": 'text in quotes ("...")',
+    "integers": "a list of whole numbers ([4, 1024])",
+    "texts": 'a list of texts (["..."])',
+    "addresses": 'a list of IPv4 addresses (["10.0.1.2"])',
+    "list": "a list ([...])",
+    "mounts": "an object with a mount point in each key",
+    "hex": 'a 32-bit number in hexadecimal as text ("0xffeeddcc")',
+}
+LIBRARIES = ("1.15", "1.20")
+"""Releases of libcufile that the table was tried on; the order of ``Key.built_in``."""
+TRIED = "libcufile 1.15 and 1.20"
 
 
 @dataclass(frozen=True)
@@ -186,32 +212,6 @@ def _lines(plain: str) -> dict[KeyPath, list[int]]:
 
 OLD_SECTION, NEW_SECTION = "blacklist", "denylist"
 """Names of the deny list. libcufile 1.15 and 1.20 have the second name only."""
-ADDRESSES = "rdma_dev_addr_list"
-"""Of all storage, of a file system, and of each mount in a mount table."""
-OVERRIDES = {
-    "CUFILE_ALLOW_COMPAT_MODE": "properties.allow_compat_mode",
-    "CUFILE_FORCE_COMPAT_MODE": "properties.force_compat_mode",
-    "CUFILE_USE_PCIP2PDMA": "properties.use_pci_p2pdma",
-    "CUFILE_LOGGING_LEVEL": "logging.level",
-    "CUFILE_LOGFILE_PATH": "logging.dir",
-    "CUFILE_SKIP_TOPOLOGY_DETECTION": "miscellaneous.skip_topology_detection",
-    "CUFILE_IO_PRIORITY": "properties.io_priority",
-}
-"""Environment variables that count before the key of cufile.json."""
-_WORDS = {
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "text": 'text in quotes ("...")',
-    "integers": "a list of whole numbers ([4, 1024])",
-    "texts": 'a list of texts (["..."])',
-    "addresses": 'a list of IPv4 addresses (["10.0.1.2"])',
-    "list": "a list ([...])",
-    "mounts": "an object with a mount point in each key",
-    "hex": 'a 32-bit number in hexadecimal as text ("0xffeeddcc")',
-}
-LIBRARIES = ("1.15", "1.20")
-"""Releases of libcufile that the table was tried on; the order of ``Key.built_in``."""
-TRIED = "libcufile 1.15 and 1.20"
 
 
 @dataclass(frozen=True)

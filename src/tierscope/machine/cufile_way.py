@@ -30,6 +30,7 @@ _HOST_ONLY = ("zfs", "btrfs")
 _IN_MEMORY = ("tmpfs", "ramfs", "overlay")
 _UDEV = "/run/udev/data"
 _ALLOW = "properties.allow_compat_mode"
+_Answer = tuple[Literal["p2p", "nvfs", "compatibility", "refused", "unknown"], str]
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,6 @@ def way_of(place: Place) -> Way:
     if not any(gpu.address for gpu in place.machine.topology.gpus):
         why += " (and there is no GPU)"
     return Way(path=place.facts.path.path, way=way, why=why)
-
-
-_Answer = tuple[Literal["p2p", "nvfs", "compatibility", "refused", "unknown"], str]
 
 
 def _way(place: Place) -> _Answer:

@@ -10,6 +10,9 @@ _ND = "/sys/bus/nd/devices"
 _MODES = {"memory": "fsdax", "dax": "devdax", "safe": "sector"}
 """ndctl's words for what the kernel writes; raw is the same in both."""
 _HOLDER = re.compile(r"(?:pfn|dax|btt)\d+\.\d+")
+_CXL = "/sys/bus/cxl/devices"
+_DAX = "/sys/bus/dax/devices"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def read_namespaces(files: Files) -> list[Namespace]:
@@ -75,11 +78,6 @@ def _bad_blocks(files: Files, directory: str, region: str) -> int | None:
         return None
     lengths = (line.split()[1:] for line in text.splitlines())
     return sum(int(length[0]) for length in lengths if length and length[0].isdigit())
-
-
-_CXL = "/sys/bus/cxl/devices"
-_DAX = "/sys/bus/dax/devices"
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def read_cxl_memories(files: Files) -> list[CxlMemory]:

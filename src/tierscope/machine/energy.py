@@ -32,6 +32,8 @@ _MICRO, _MILLI = 1e-6, 1e-3
 _PACKAGE = re.compile(r"package \d+( die \d+)?( dram)?")
 _SOCKET = re.compile(r"(Grace Power Socket|Esocket) ?\d+$")
 """Sensors of a whole CPU with its memory: of NVIDIA's Grace, and of AMD's driver amd_energy."""
+PERIOD_S = 0.02
+"""Between two readings. RAPL counts every millisecond, NVML every 20 to 100."""
 
 
 def energy_sources(files: Files, nvml: Nvml | None = None, wish: str | None = None) -> list[Source]:
@@ -190,10 +192,6 @@ def summed_domains(domains: Iterable[tuple[str, str]], gpus: Collection[int]) ->
 def gpu_domain(number: int) -> str:
     """Return the name of a GPU's domain."""
     return f"gpu {number}"
-
-
-PERIOD_S = 0.02
-"""Between two readings. RAPL counts every millisecond, NVML every 20 to 100."""
 
 
 def engine_clock() -> float:

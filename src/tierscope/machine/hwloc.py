@@ -41,6 +41,42 @@ _HOW = "on its machine, `tierscope topo --save FILE` or `lstopo --of xml FILE` m
 _OSDEV_BITS = ((1 << 5, "3"), (1 << 4, "2"), (1 << 6, "4"), (1 << 3, "5"), (1 << 2, "1"), (3, "0"))
 
 Element = ElementTree.Element
+_SPECIAL_SUBTYPES = ("HBM", "MCDRAM", "NVM", "SPM", "GPUMemory", "CXL")
+_ATTRIBUTES = {
+    "ReadLatency": ("read_latency_ns",),
+    "WriteLatency": ("write_latency_ns",),
+    "Latency": ("read_latency_ns", "write_latency_ns"),
+    "ReadBandwidth": ("read_bandwidth",),
+    "WriteBandwidth": ("write_bandwidth",),
+    "Bandwidth": ("read_bandwidth", "write_bandwidth"),
+}
+_MEANS_LATENCY = 4  # hwloc_distances_kind_e
+MCDRAM_CACHE = "MemorySideCache"
+"""Subtype of an L3 object: hwloc gives a Xeon Phi's MCDRAM, used as a cache, as one."""
+Found = Sequence[tuple[Element, tuple[Element, ...]]]
+"""Every object with those that it lies in."""
+_MATRIX = ("indexes", "u64values")
+_INFINIBAND_CLASSES = (0x0207, 0x0C06)  # network controller, and serial bus as older HCAs say
+_INFINIBAND_OCTETS = 20  # of a hardware address; Ethernet's has 6
+_PORT = re.compile(r"Port(\d+)(?:State|LID|LMC)")
+_PCI_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")
+_BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")
+_GPU_NAME = re.compile(r"(nvml|cuda|rsmi|ze|opencl\d*d)(\d+)")
+_NVME_PATH = re.compile(r"nvme(\d+)c(\d+)(n\d+)")
+_NVME = re.compile(r"(nvme\d+)n\d+")
+Named = Mapping[str, tuple[int, dict[str, str]]]
+"""A device's number and <info> pairs, by library (nvml, cuda, ...)."""
+_LIBRARIES = ("nvml", "cuda", "rsmi", "ze")
+_MEMORY_SIZES = (
+    "CUDAGlobalMemorySize",
+    "RSMIVRAMSize",
+    "LevelZeroHBMSize",
+    "OpenCLGlobalMemorySize",
+)
+NOT_IN_FILE = (
+    "an hwloc file holds no PCIe width and best link, MaxPayload, ACS, IOMMU, mounts, array "
+    "members, DIMM speeds, network speeds and free memory; run tierscope on the machine for those"
+)
 
 
 class _TooDeepError(Exception):
@@ -184,23 +220,6 @@ def bits(text: str | None) -> list[int]:
     return [index for index in range(value.bit_length()) if value >> index & 1]
 
 
-_SPECIAL_SUBTYPES = ("HBM", "MCDRAM", "NVM", "SPM", "GPUMemory", "CXL")
-_ATTRIBUTES = {
-    "ReadLatency": ("read_latency_ns",),
-    "WriteLatency": ("write_latency_ns",),
-    "Latency": ("read_latency_ns", "write_latency_ns"),
-    "ReadBandwidth": ("read_bandwidth",),
-    "WriteBandwidth": ("write_bandwidth",),
-    "Bandwidth": ("read_bandwidth", "write_bandwidth"),
-}
-_MEANS_LATENCY = 4  # hwloc_distances_kind_e
-MCDRAM_CACHE = "MemorySideCache"
-"""Subtype of an L3 object: hwloc gives a Xeon Phi's MCDRAM, used as a cache, as one."""
-
-Found = Sequence[tuple[Element, tuple[Element, ...]]]
-"""Every object with those that it lies in."""
-
-
 def read_nodes(root: Element, found: Found, packages: list[Package]) -> list[Node]:
     """All nodes in ascending order; their kinds are left for infer_kinds."""
     placed = [(entry, above) for entry, above in found if entry.get("type") == "NUMANode"]
@@ -338,9 +357,6 @@ def _distances(root: Element) -> dict[int, dict[int, int]]:
     return {}
 
 
-_MATRIX = ("indexes", "u64values")
-
-
 def _performance(
     root: Element, elements: list[Element], nodes: list[Node]
 ) -> dict[int, list[Performance]]:
@@ -364,11 +380,6 @@ def _performance(
         initiators = [node.number for node in nodes if node.cpus and cpus_of >= set(node.cpus)]
         found.setdefault(target, []).append(Performance(initiators=initiators, **values))
     return found
-
-
-_INFINIBAND_CLASSES = (0x0207, 0x0C06)  # network controller, and serial bus as older HCAs say
-_INFINIBAND_OCTETS = 20  # of a hardware address; Ethernet's has 6
-_PORT = re.compile(r"Port(\d+)(?:State|LID|LMC)")
 
 
 @dataclass(frozen=True)
@@ -438,11 +449,6 @@ def _kind(found: NetworkObject) -> Literal["ethernet", "infiniband"]:
     return "ethernet"
 
 
-_PCI_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")
-_BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")
-_GPU_NAME = re.compile(r"(nvml|cuda|rsmi|ze|opencl\d*d)(\d+)")
-_NVME_PATH = re.compile(r"nvme(\d+)c(\d+)(n\d+)")
-_NVME = re.compile(r"(nvme\d+)n\d+")
 _BLOCK, _DISPLAY, _NETWORK, _OPENFABRICS = "0", "1", "2", "3"
 _NOT_MEASURED = {
     _BLOCK: "removable media",
@@ -638,17 +644,6 @@ def _is_decimal(text: str) -> bool:
     return re.fullmatch(r"\d{1,6}(\.\d{1,9})?", text) is not None
 
 
-Named = Mapping[str, tuple[int, dict[str, str]]]
-"""A device's number and <info> pairs, by library (nvml, cuda, ...)."""
-_LIBRARIES = ("nvml", "cuda", "rsmi", "ze")
-_MEMORY_SIZES = (
-    "CUDAGlobalMemorySize",
-    "RSMIVRAMSize",
-    "LevelZeroHBMSize",
-    "OpenCLGlobalMemorySize",
-)
-
-
 def read_gpus(named: Mapping[str, Named], pci: Sequence[PciDevice]) -> tuple[list[Gpu], list[str]]:
     """All GPUs, and what is to be said of their numbers; ``named`` is by PCI address.
 
@@ -760,10 +755,6 @@ _CACHE_TYPES: dict[str, Literal["unified", "data", "instruction"]] = {
     "1": "data",
     "2": "instruction",
 }
-NOT_IN_FILE = (
-    "an hwloc file holds no PCIe width and best link, MaxPayload, ACS, IOMMU, mounts, array "
-    "members, DIMM speeds, network speeds and free memory; run tierscope on the machine for those"
-)
 
 
 def read_hwloc(path: str | Path) -> Topology:

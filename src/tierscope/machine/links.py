@@ -9,35 +9,12 @@ from typing import NamedTuple
 from tierscope.model.path import Limit
 from tierscope.model.topology import PcieLink
 
-
-class _PcieGeneration(NamedTuple):
-    number: int
-    good: int
-    """Bytes or bits that carry data ..."""
-    total: int
-    """... of so many on the wire."""
-    code: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.number}.0"
-
-
-PCIE = {  # by GT/s a lane
-    2.5: _PcieGeneration(1, 8, 10, "8b/10b"),
-    5.0: _PcieGeneration(2, 8, 10, "8b/10b"),
-    8.0: _PcieGeneration(3, 128, 130, "128b/130b"),
-    16.0: _PcieGeneration(4, 128, 130, "128b/130b"),
-    32.0: _PcieGeneration(5, 128, 130, "128b/130b"),
-    64.0: _PcieGeneration(6, 236, 256, "236 bytes of packets in a flit of 256"),
-}
 _PCIE_SOURCE = "PCI Express Base Specification 6.0: line codes and flit layout"
 # Of a packet of up to MaxPayload bytes to a 64-bit address: start and sequence (4), header (16),
 # link CRC (4); a flit carries start and CRC itself. Acknowledgements and flow control are left
 # out, so this is what headers leave, not what a device reaches.
 _PACKET_OVERHEAD = 24
 _FLIT_PACKET_OVERHEAD = 16
-
 NVLINK = {  # version: (bytes/s a link each way, where)
     1: (20e9, "Pascal"),
     2: (25e9, "Volta, Turing"),
@@ -65,6 +42,29 @@ _HBM = (  # name, memory up to (bytes), bytes/s of one GPU, where
     ("GB200", 1 << 50, 8.0e12, "NVIDIA GB200 NVL72 data sheet, half of a superchip's"),
     ("GB300", 1 << 50, 8.0e12, "NVIDIA GB300 NVL72 data sheet, half of a superchip's"),
 )
+
+
+class _PcieGeneration(NamedTuple):
+    number: int
+    good: int
+    """Bytes or bits that carry data ..."""
+    total: int
+    """... of so many on the wire."""
+    code: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.number}.0"
+
+
+PCIE = {  # by GT/s a lane
+    2.5: _PcieGeneration(1, 8, 10, "8b/10b"),
+    5.0: _PcieGeneration(2, 8, 10, "8b/10b"),
+    8.0: _PcieGeneration(3, 128, 130, "128b/130b"),
+    16.0: _PcieGeneration(4, 128, 130, "128b/130b"),
+    32.0: _PcieGeneration(5, 128, 130, "128b/130b"),
+    64.0: _PcieGeneration(6, 236, 256, "236 bytes of packets in a flit of 256"),
+}
 
 
 def pcie_name(link: PcieLink) -> str:

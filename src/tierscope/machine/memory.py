@@ -19,6 +19,10 @@ _WRITE_POLICY: dict[int | None, Literal["write-back", "write-through", "other"]]
     1: "write-through",
     2: "other",
 }
+_ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
+    "CPU Max 94": ("HBM2e", 3.2e9, 4096, "Intel Xeon CPU Max Series: 4 stacks of 1024 bits"),
+    "A64FX": ("HBM2", 2.0e9, 4096, "Fujitsu A64FX data sheet: 4 stacks, 1024 GB/s"),
+}
 
 
 def read_memory_side_caches(files: Files, node_directory: str) -> list[MemorySideCache]:
@@ -38,12 +42,6 @@ def read_memory_side_caches(files: Files, node_directory: str) -> list[MemorySid
             )
         )
     return found[::-1]
-
-
-_ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
-    "CPU Max 94": ("HBM2e", 3.2e9, 4096, "Intel Xeon CPU Max Series: 4 stacks of 1024 bits"),
-    "A64FX": ("HBM2", 2.0e9, 4096, "Fujitsu A64FX data sheet: 4 stacks, 1024 GB/s"),
-}
 
 
 def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple[Limit | None, str]:

@@ -20,6 +20,12 @@ LOOPBACK = "lo"
 _NET = "/sys/class/net"
 _UP = 0x1  # RTF_UP
 _REJECT = 0x200  # RTF_REJECT
+_RDMA = "/sys/class/infiniband"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_INFINIBAND = 32  # ARPHRD_INFINIBAND
+_WORD = 4  # bytes that port_rcv_data and port_xmit_data count
+_IB_ERRORS = ("symbol_error", "port_rcv_errors", "port_xmit_discards")
+_NET_ERRORS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
 
 
 class Route(NamedTuple):
@@ -106,11 +112,6 @@ def _address6(text: str) -> ipaddress.IPv6Address:
     return ipaddress.IPv6Address(bytes.fromhex(text))
 
 
-_RDMA = "/sys/class/infiniband"
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_INFINIBAND = 32  # ARPHRD_INFINIBAND
-
-
 def read_ports(files: Files) -> list[Port]:
     """RDMA ports, then the interfaces that are no RDMA device's; lo and software bridges not."""
     rdma_ports = [port for device in files.names(_RDMA) for port in _rdma_ports(files, device)]
@@ -185,11 +186,6 @@ def local_addresses(files: Files) -> set[str]:
         elif words == ["/32", "host", "LOCAL"]:
             found.add(last)
     return found
-
-
-_WORD = 4  # bytes that port_rcv_data and port_xmit_data count
-_IB_ERRORS = ("symbol_error", "port_rcv_errors", "port_xmit_discards")
-_NET_ERRORS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
 
 
 def is_nfs(file_system: str) -> bool:

@@ -27,6 +27,8 @@ _HBM_ADVANTAGE = 1.5
 
 Conclusion = tuple[NodeKind, str, list[str]]
 """Kind, what it was concluded from, and the devices that hold the memory."""
+NODES = "/sys/devices/system/node"
+_TIERS = "/sys/devices/virtual/memory_tiering"
 
 
 def infer_kinds(
@@ -183,10 +185,6 @@ def _times_faster(node: Node, nodes: Sequence[Node]) -> float | None:
 def _best(performance: Sequence[Performance]) -> Performance | None:
     claims = [entry for entry in performance if entry.read_bandwidth]
     return max(claims, key=lambda entry: entry.read_bandwidth or 0) if claims else None
-
-
-NODES = "/sys/devices/system/node"
-_TIERS = "/sys/devices/virtual/memory_tiering"
 
 
 def read_nodes(files: Files, packages: Sequence[Package], cpus: list[int]) -> list[Node]:

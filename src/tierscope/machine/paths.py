@@ -28,6 +28,8 @@ from tierscope.model.path import BOTH_WAYS, ONE_WAY, Hop, HopRole, Limit, Path, 
 from tierscope.model.storage import Access
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
 
+_MEDIA = "the speed of the DRAM behind a CXL controller is not readable"
+
 
 def limit_of(hop: Hop, traffic: Traffic) -> Limit | None:
     """Limit of an operation by one hop, in bytes that the program counts; None where the hop's rate
@@ -214,9 +216,6 @@ def _behind_cache(topology: Topology, node: Node, memory: Hop) -> list[Hop]:
     cache = Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True, note=why)
     note = "; ".join(filter(None, ("for what misses the cache", memory.note)))
     return [cache, memory.model_copy(update={"parallel": True, "note": note})]
-
-
-_MEDIA = "the speed of the DRAM behind a CXL controller is not readable"
 
 
 def _cxl_hops(tree: Tree, addresses: list[str], node: Node) -> list[Hop]:

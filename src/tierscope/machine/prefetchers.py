@@ -23,6 +23,28 @@ from tierscope.machine.files import Files
 from tierscope.model.cause import Cause
 from tierscope.model.endpoint import format_ranges
 
+_INTEL_FAMILY = 6
+_INTEL_MODELS = frozenset(
+    {
+        *(0x1A, 0x1E, 0x1F, 0x2E),  # Nehalem
+        *(0x25, 0x2C, 0x2F),  # Westmere
+        *(0x2A, 0x2D),  # Sandy Bridge
+        *(0x3A, 0x3E),  # Ivy Bridge
+        *(0x3C, 0x3F, 0x45, 0x46),  # Haswell
+        *(0x3D, 0x47, 0x4F, 0x56),  # Broadwell
+        *(0x4E, 0x5E, 0x55),  # Skylake; 0x55 is Cascade Lake and Cooper Lake, too
+        *(0x8E, 0x9E, 0xA5, 0xA6),  # Kaby Lake, Coffee Lake, Comet Lake
+        *(0x7D, 0x7E, 0x6A, 0x6C),  # Ice Lake
+        *(0x8C, 0x8D),  # Tiger Lake
+        0xA7,  # Rocket Lake
+        *(0x8F, 0xCF),  # Sapphire Rapids, Emerald Rapids
+        *(0xAD, 0xAE),  # Granite Rapids
+    }
+)
+_AMD_FAMILIES = (0x19, 0x1A)
+_AMD_LEAF = 0x80000021
+_AMD_BIT = 13
+
 
 @dataclass(frozen=True)
 class Control:
@@ -46,31 +68,10 @@ class Control:
 _INTEL = Control(
     0x1A4, {0: "L2 streamer", 1: "L2 adjacent line", 2: "L1 next line", 3: "L1 IP stride"}
 )
-_INTEL_FAMILY = 6
-_INTEL_MODELS = frozenset(
-    {
-        *(0x1A, 0x1E, 0x1F, 0x2E),  # Nehalem
-        *(0x25, 0x2C, 0x2F),  # Westmere
-        *(0x2A, 0x2D),  # Sandy Bridge
-        *(0x3A, 0x3E),  # Ivy Bridge
-        *(0x3C, 0x3F, 0x45, 0x46),  # Haswell
-        *(0x3D, 0x47, 0x4F, 0x56),  # Broadwell
-        *(0x4E, 0x5E, 0x55),  # Skylake; 0x55 is Cascade Lake and Cooper Lake, too
-        *(0x8E, 0x9E, 0xA5, 0xA6),  # Kaby Lake, Coffee Lake, Comet Lake
-        *(0x7D, 0x7E, 0x6A, 0x6C),  # Ice Lake
-        *(0x8C, 0x8D),  # Tiger Lake
-        0xA7,  # Rocket Lake
-        *(0x8F, 0xCF),  # Sapphire Rapids, Emerald Rapids
-        *(0xAD, 0xAE),  # Granite Rapids
-    }
-)
 _AMD = Control(
     0xC0000108,
     {0: "L1 stream", 1: "L1 stride", 2: "L1 region", 3: "L2 stream", 5: "L2 up/down"},
 )
-_AMD_FAMILIES = (0x19, 0x1A)
-_AMD_LEAF = 0x80000021
-_AMD_BIT = 13
 
 
 class PrefetcherError(Exception):

@@ -20,6 +20,7 @@ _PSEUDO = frozenset(
 )
 
 Kind = Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]
+_IN_MEMORY = "held in memory, not on a drive"
 
 
 def read_blocks(files: Files) -> list[Block]:
@@ -126,7 +127,6 @@ class StandIn(NamedTuple):
     """Remark for readers of its figures."""
 
 
-_IN_MEMORY = "held in memory, not on a drive"
 _STAND_INS = {
     "ram": StandIn("memory", _IN_MEMORY),
     "zram": StandIn("memory", _IN_MEMORY),

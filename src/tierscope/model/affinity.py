@@ -4,6 +4,13 @@ from typing import Literal
 
 from tierscope.model.base import Model, TextEnum
 
+LEGEND = (
+    "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
+    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: unknown"
+)
+"""Words below a table of affinities."""
+Kind = Literal["gpu", "nvme", "nic", "cxl", "node"]
+
 
 class Level(TextEnum):
     """The worst thing on the way, as nvidia-smi's matrix names it; nearest first."""
@@ -27,15 +34,6 @@ class Level(TextEnum):
     def rank(self) -> int:
         """0 for the nearest; comparable between levels."""
         return list(Level).index(self)
-
-
-LEGEND = (
-    "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
-    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: unknown"
-)
-"""Words below a table of affinities."""
-
-Kind = Literal["gpu", "nvme", "nic", "cxl", "node"]
 
 
 class Device(Model):

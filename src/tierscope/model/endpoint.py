@@ -27,6 +27,7 @@ from tierscope.model.base import Model, TextEnum
 from tierscope.model.errors import UserError, is_text
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
+_SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 
 
 class EndpointKind(TextEnum):
@@ -56,7 +57,6 @@ _FORMS = {
     EndpointKind.DAX: "dax:/dev/dax0.0",
     EndpointKind.HOST: "host:n1",
 }
-_SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 _IS = {
     EndpointKind.NODE: "a NUMA node",
     EndpointKind.CPUS: "a set of CPUs",

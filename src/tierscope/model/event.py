@@ -33,6 +33,8 @@ from tierscope.model.spec import Id
 from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
 
 Own = TypeVar("Own", bound=OwnEvidence)
+_Value = Annotated[float, Field(ge=0, le=1e30)]
+"""The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
 
 class Exchange(Model):
@@ -239,10 +241,6 @@ def _known_distribution(name: str) -> str:
 
 
 DistributionName = Annotated[str, AfterValidator(_known_distribution)]
-
-
-_Value = Annotated[float, Field(ge=0, le=1e30)]
-"""The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
 
 class Column(Model):

@@ -6,6 +6,8 @@ from typing_extensions import Self
 
 from tierscope.model.base import Amount, Count, Model
 
+EnergySource = Literal["RAPL", "NVML", "hwmon"]
+
 
 class OwnEvidence(Model):
     """What only one kind observes, declared beside its spec. Its keys stand among those of
@@ -23,9 +25,6 @@ class LackingCounters(Model):
     reason: str
     remedy: str = ""
     """Remedy; empty: none."""
-
-
-EnergySource = Literal["RAPL", "NVML", "hwmon"]
 
 
 class EnergyDomain(Model):

@@ -42,6 +42,19 @@ SURELY_IN_MEMORY = 256 << 20
 
 ALONE = ("pageable", "managed", "managed-prefetch")
 """Host memory that cannot wait at a gate on the device, and so is measured by itself."""
+SUM = "sum of "
+"""Begins the property ``transfers`` where the figure is that of several transfers together."""
+BOTH_WAYS = "both ways summed"
+"""The property ``way`` where the figure is that of both directions together."""
+PROPERTY_TYPES: dict[str, type] = {
+    "engine": str,
+    "memory": str,
+    "streams": int,
+    "way": str,
+    "transfers": str,
+    "issued": str,
+}
+"""Types of ``properties``; of transfers with the host, ``pages``, too."""
 
 
 class HostPlace(Ruled):
@@ -145,12 +158,6 @@ def host_regions(places: Sequence[MemoryPlace], size: int) -> list[Region]:
     ]
 
 
-SUM = "sum of "
-"""Begins the property ``transfers`` where the figure is that of several transfers together."""
-BOTH_WAYS = "both ways summed"
-"""The property ``way`` where the figure is that of both directions together."""
-
-
 def endpoint_of(place: MemoryPlace) -> str:
     """Return the endpoint that holds a place: ``node:0`` or ``gpu:1``."""
     if isinstance(place, GpuPlace):
@@ -177,17 +184,6 @@ def endpoints(transfers: Sequence[Transfer]) -> tuple[str, str]:
         _joined(endpoint_of(one.source) for one in counted),
         _joined(endpoint_of(one.destination) for one in counted),
     )
-
-
-PROPERTY_TYPES: dict[str, type] = {
-    "engine": str,
-    "memory": str,
-    "streams": int,
-    "way": str,
-    "transfers": str,
-    "issued": str,
-}
-"""Types of ``properties``; of transfers with the host, ``pages``, too."""
 
 
 def properties(transfers: Sequence[Transfer]) -> dict[str, Any]:

@@ -47,6 +47,13 @@ GPU_BACKENDS: tuple[str, ...] = (*CUFILE_BACKENDS, "staged", "staged-async", "st
 
 SYNCHRONOUS: tuple[str, ...] = ("posix", "mmap", "cufile", "staged", "staged-managed")
 """Backends that carry an operation out while it is submitted."""
+CufileSetting = Annotated[
+    str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
+]
+"""properties.io_batchsize=64."""
+Synced = Annotated[int, Field(ge=0, le=1 << 30)]
+_SYNC = Property(default_help="never", single=True, identity=False)
+_SWITCH = Property(switch=True, single=True, identity=False)
 
 
 class Buffers(Ruled):
@@ -188,22 +195,11 @@ class DeviceFiles(Model):
 Files = OwnedFiles | PathFiles | DeviceFiles
 
 
-CufileSetting = Annotated[
-    str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
-]
-"""properties.io_batchsize=64."""
-
-
 class BlockShare(Model):
     """One size of a distribution of block sizes."""
 
     bytes: BlockBytes
     weight: Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-Synced = Annotated[int, Field(ge=0, le=1 << 30)]
-_SYNC = Property(default_help="never", single=True, identity=False)
-_SWITCH = Property(switch=True, single=True, identity=False)
 
 
 class IoPattern(Ruled):

@@ -9,6 +9,38 @@ from typing import Literal
 
 Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio", "W", "J/bit"]
 Better = Literal["higher", "lower"]
+OF_ENERGY = ("power", "power_above_idle", "energy_per_bit")
+"""Figures that measurements of any kind have where energy was measured beside them."""
+DISTRIBUTIONS = (
+    "io_latency",
+    "submission_latency",
+    "completion_latency",
+    "sync_latency",
+    "gc_pause",
+    "persist_latency",
+    "chain_latency",
+    "operation_latency",
+)
+"""Times of single operations whose distributions rows may hold; a kind that gives a new one adds
+its name here. io: from before it is submitted until its end is seen; submission: the time that
+submitting takes; completion: from then on; sync: of fsync and fdatasync; gc_pause: the time that a
+garbage collector stops a program; persist: of writing a block, until it persists; chain: of a chain
+of reads and writes; operation: of a database's, or of a group of interleaved ones."""
+WHOLE_OPERATIONS = ("io_latency", "persist_latency", "chain_latency", "operation_latency")
+"""Those that are times of whole operations, and no parts of them."""
+PERCENTILES = {
+    "p50": 0.5,
+    "p90": 0.1,
+    "p99": 0.01,
+    "p99.9": 0.001,
+    "p99.99": 0.0001,
+    "p99.999": 0.00001,
+}
+"""Percentiles of a distribution, with the share of operations that take longer."""
+COMPARED = tuple(
+    f"{whole}_{name}" for whole in WHOLE_OPERATIONS for name in ("p50", "p99", "p99.9")
+)
+"""Percentiles that are compared between runs, beside the headlines."""
 
 
 @dataclass(frozen=True)
@@ -90,45 +122,13 @@ METRICS: dict[str, Metric] = {
 """A kind that gives a new figure adds its row here. ``reported``: a number that a program printed,
 whose name is the figure's part."""
 
-OF_ENERGY = ("power", "power_above_idle", "energy_per_bit")
-"""Figures that measurements of any kind have where energy was measured beside them."""
 
-DISTRIBUTIONS = (
-    "io_latency",
-    "submission_latency",
-    "completion_latency",
-    "sync_latency",
-    "gc_pause",
-    "persist_latency",
-    "chain_latency",
-    "operation_latency",
-)
-"""Times of single operations whose distributions rows may hold; a kind that gives a new one adds
-its name here. io: from before it is submitted until its end is seen; submission: the time that
-submitting takes; completion: from then on; sync: of fsync and fdatasync; gc_pause: the time that a
-garbage collector stops a program; persist: of writing a block, until it persists; chain: of a chain
-of reads and writes; operation: of a database's, or of a group of interleaved ones."""
-WHOLE_OPERATIONS = ("io_latency", "persist_latency", "chain_latency", "operation_latency")
-"""Those that are times of whole operations, and no parts of them."""
-PERCENTILES = {
-    "p50": 0.5,
-    "p90": 0.1,
-    "p99": 0.01,
-    "p99.9": 0.001,
-    "p99.99": 0.0001,
-    "p99.999": 0.00001,
-}
-"""Percentiles of a distribution, with the share of operations that take longer."""
 METRICS |= {
     f"{name}_{figure}": Metric("ns", "lower", figure if name in WHOLE_OPERATIONS else "")
     for name in DISTRIBUTIONS
     for figure in ("mean", *PERCENTILES, "max")
 }
 METRICS["gc_pause_max"] = Metric("ns", "lower", "longest GC pause")
-COMPARED = tuple(
-    f"{whole}_{name}" for whole in WHOLE_OPERATIONS for name in ("p50", "p99", "p99.9")
-)
-"""Percentiles that are compared between runs, beside the headlines."""
 
 
 def heading_of(metric: str) -> str:

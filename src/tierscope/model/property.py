@@ -20,6 +20,9 @@ from pydantic_core import PydanticUndefined
 Grammar = Literal["words", "yes-no", "sizes", "times", "counts", "numbers", "text"]
 """How values are written (``plans.grammar``): words of a fixed set, yes or no, bytes such as 4k,
 times such as 100ns, numbers of things such as 1..8, decimal numbers, any text."""
+ZIPF_ALPHA = 0.99
+"""Default skew of Zipf's distribution: YCSB's."""
+_SPECS: dict[str, type[BaseModel]] = {}
 
 
 class InBytes:
@@ -220,8 +223,6 @@ ACCESS_SIZE = Property(
 STRIDE = Property(
     "Bytes from one access to the next, a multiple of 64", words="stride {}", id="s{}"
 )
-ZIPF_ALPHA = 0.99
-"""Default skew of Zipf's distribution: YCSB's."""
 SKEW = Property(
     "Skew of order zipf, above 0, at most 10",
     default=f"{ZIPF_ALPHA}",
@@ -256,9 +257,6 @@ SELECTED: Mapping[str, Property] = {
 }
 """Recorded properties that are not fields of specs, by their names: how memory was placed,
 how many threads there were and where they ran."""
-
-
-_SPECS: dict[str, type[BaseModel]] = {}
 
 
 def remember(kind: str, spec: type[BaseModel]) -> None:

@@ -16,6 +16,23 @@ from tierscope.model.spec import BoundBy
 from tierscope.model.summary import MachineSummary, Planned, PlanSummary, checked_by
 from tierscope.model.topology import Topology
 
+RUN_VERSION: Final = 3
+Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
+"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
+ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
+asked for."""
+NoInterval = Literal[
+    "few-samples", "few-repetitions", "autocorrelated", "maximum", "observed", "imported"
+]  # fmt: skip
+"""Why a figure has no interval: too few samples, or repetitions for samples that depend on each
+other, repetitions that depend on each other so much that they are worth less than two, a maximum,
+which rises with the time measured, the mean of all that was observed, which is no sample of more,
+or another program gave it without one."""
+UNRELIABLE = 3.0
+"""High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
+_MAX = 1e30
+"""Above any figure there is, in any unit, so that ratios of figures stay finite."""
+
 
 class Reported(Model):
     """A case as the other benchmark's result file has it."""
@@ -72,24 +89,6 @@ class Imported(Model):
         return (
             f"Imported: {self.program} measured these figures, not tierscope; from {names[0]}{more}"
         )
-
-
-RUN_VERSION: Final = 3
-
-Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
-"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
-ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
-asked for."""
-NoInterval = Literal[
-    "few-samples", "few-repetitions", "autocorrelated", "maximum", "observed", "imported"
-]  # fmt: skip
-"""Why a figure has no interval: too few samples, or repetitions for samples that depend on each
-other, repetitions that depend on each other so much that they are worth less than two, a maximum,
-which rises with the time measured, the mean of all that was observed, which is no sample of more,
-or another program gave it without one."""
-
-UNRELIABLE = 3.0
-"""High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
 
 
 class Figure(Model):
@@ -256,10 +255,6 @@ def shared(measurement: Measurement) -> bool:
     pattern = measurement.pattern
     several = any(key in pattern for key in ("way", "transfers", "together"))
     return several or bool(pattern.get("beside"))
-
-
-_MAX = 1e30
-"""Above any figure there is, in any unit, so that ratios of figures stay finite."""
 
 
 def check_figure(measured: Measurement) -> None:

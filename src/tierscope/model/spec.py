@@ -56,6 +56,10 @@ Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
 
 Prefetchers = Literal["as-found", "on", "off"]
 """Hardware prefetchers of the CPUs that measure: left alone, or switched for the repetitions."""
+_NO_OBJECTS = refuses({"persistent.backing": "pool-objects"}, because=OBJECTS)
+_BY_PLAN = refuses(
+    {"policy": "first-touch"}, because="first-touch is for the arrays of bandwidth only"
+)
 
 
 class Sampling(Model):
@@ -116,11 +120,6 @@ class Placement(Ruled):
             return len(self.nodes)
         return sum(share.weight for share in self.nodes) if self.policy == "weighted" else 1
 
-
-_NO_OBJECTS = refuses({"persistent.backing": "pool-objects"}, because=OBJECTS)
-_BY_PLAN = refuses(
-    {"policy": "first-touch"}, because="first-touch is for the arrays of bandwidth only"
-)
 
 ArrayPlacement = Annotated[Placement, Obeys((_NO_OBJECTS,))]
 """A placement of memory that is reached by addresses."""

@@ -7,6 +7,10 @@ from tierscope.model.base import Count, Model
 from tierscope.model.evidence import NfsFacts
 from tierscope.model.topology import PcieLink
 
+DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
+"""virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
+null_blk, which keeps no data unless it was told to."""
+
 
 class MountFacts(Model):
     """The mount that a path is on, as /proc/self/mountinfo says."""
@@ -152,11 +156,6 @@ class TargetIo(Model):
     """Seconds from the common start until the job's first thread had moved a given amount,"""
     last_finisher_s: float | None = None
     """and when its last one had."""
-
-
-DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
-"""virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
-null_blk, which keeps no data unless it was told to."""
 
 
 class DriveWear(Model):

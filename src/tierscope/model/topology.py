@@ -7,6 +7,9 @@ from tierscope.model.persistent import Dax as Dax
 from tierscope.model.persistent import Namespace
 from tierscope.model.rating import RatedDrive
 
+TCG = "qemu (tcg)"
+"""``virtual`` of machines whose CPUs are emulated too."""
+
 
 class Dimm(Model):
     """One populated memory slot."""
@@ -296,10 +299,6 @@ class CxlRegion(Model):
     granularity: Count | None = None
     node: Count | None = None
     """NUMA node that its memory is, once it is system RAM."""
-
-
-TCG = "qemu (tcg)"
-"""``virtual`` of machines whose CPUs are emulated too."""
 
 
 def emulated_parts(hypervisor: str) -> str:

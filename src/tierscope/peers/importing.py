@@ -28,6 +28,9 @@ from tierscope.runs.record import version
 
 _MAX = 1e30
 """Larger than any figure, in any unit."""
+UNKNOWN = "unknown"
+_LONGEST = 48
+"""Characters of an id before its number."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +155,6 @@ class Entry:
         if not plain or not all(0 <= one < 1 << 16 for one in values):
             self.fail(key, "not a list of numbers from 0 to 65535")
         return list(values)
-
-
-UNKNOWN = "unknown"
-_LONGEST = 48
-"""Characters of an id before its number."""
 
 
 @dataclass

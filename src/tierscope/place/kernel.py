@@ -8,6 +8,26 @@ from collections.abc import Iterable, Sequence
 from tierscope.machine.files import Files
 from tierscope.model.errors import ExitCode, UserError
 
+MAX_NODES = 1024
+"""The largest number of nodes that Linux can be configured for."""
+_WORD = 8 * ctypes.sizeof(ctypes.c_ulong)
+_MASK_BITS = MAX_NODES + 1  # the kernel ignores the last one
+BALANCING = 1 << 13
+"""MPOL_F_NUMA_BALANCING: a flag in the word of the mode."""
+_MODE_FLAGS = 0b111 << 13
+_NO_MODE = 0xFFF
+"""A mode that no kernel accepts."""
+_GENERIC = {"set_mempolicy": 237, "get_mempolicy": 236, "mbind": 235, "move_pages": 239}
+_NUMBERS = {
+    "x86_64": {"set_mempolicy": 238, "get_mempolicy": 239, "mbind": 237, "move_pages": 279},
+    "ppc64le": {"set_mempolicy": 261, "get_mempolicy": 260, "mbind": 259, "move_pages": 301},
+    "s390x": {"set_mempolicy": 270, "get_mempolicy": 269, "mbind": 268, "move_pages": 310},
+}
+_OTHERS = {"x86_64": {"io_uring_setup": 425, "perf_event_open": 298}}
+_OTHERS_GENERIC = {"io_uring_setup": 425, "perf_event_open": 241}
+"""Calls that others make, and that containers refuse."""
+_libc = ctypes.CDLL(None, use_errno=True)
+
 
 class KernelError(UserError):
     """The kernel refused a write; the text names file, value and reason."""
@@ -33,31 +53,11 @@ class Kernel(Files):
             raise KernelError(f"the kernel refuses '{value}' in {path}: {error.strerror}") from None
 
 
-MAX_NODES = 1024
-"""The largest number of nodes that Linux can be configured for."""
-_WORD = 8 * ctypes.sizeof(ctypes.c_ulong)
-_MASK_BITS = MAX_NODES + 1  # the kernel ignores the last one
-
 DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, PREFERRED_MANY, WEIGHTED = range(7)
 """MPOL_*: modes of a policy."""
-BALANCING = 1 << 13
-"""MPOL_F_NUMA_BALANCING: a flag in the word of the mode."""
 MOVE, MOVE_ALL = 1 << 1, 1 << 2
 """MPOL_MF_*: move pages that only this process maps, or those that others map, too."""
-_MODE_FLAGS = 0b111 << 13
-_NO_MODE = 0xFFF
-"""A mode that no kernel accepts."""
 
-_GENERIC = {"set_mempolicy": 237, "get_mempolicy": 236, "mbind": 235, "move_pages": 239}
-_NUMBERS = {
-    "x86_64": {"set_mempolicy": 238, "get_mempolicy": 239, "mbind": 237, "move_pages": 279},
-    "ppc64le": {"set_mempolicy": 261, "get_mempolicy": 260, "mbind": 259, "move_pages": 301},
-    "s390x": {"set_mempolicy": 270, "get_mempolicy": 269, "mbind": 268, "move_pages": 310},
-}
-_OTHERS = {"x86_64": {"io_uring_setup": 425, "perf_event_open": 298}}
-_OTHERS_GENERIC = {"io_uring_setup": 425, "perf_event_open": 241}
-"""Calls that others make, and that containers refuse."""
-_libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 

@@ -37,6 +37,10 @@ _SANITIZER = re.compile(rb"\0(__(a|hwa|l|m|t)san_init|__sanitizer_malloc_hook)\0
 _OLDEST_GLIBC = (2, 31)
 """glibc of Debian 11, the oldest that programs were run with."""
 _LOADER = re.compile(r"ld(64|-linux.*|-\d.*)?\.so(\.\d+)?")
+Mechanism = Literal["kernel", "user"]
+SETTING = "TIERSCOPE_PLACE"
+"""The variable that tells the preloaded library what to do (alloc/place.c)."""
+_LIBRARY = "_lib/libtierscope-place.so"
 
 
 @dataclass(frozen=True)
@@ -284,12 +288,6 @@ def _on_cpus(cpus: Sequence[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-Mechanism = Literal["kernel", "user"]
-SETTING = "TIERSCOPE_PLACE"
-"""The variable that tells the preloaded library what to do (alloc/place.c)."""
-_LIBRARY = "_lib/libtierscope-place.so"
 
 
 @dataclass(frozen=True)

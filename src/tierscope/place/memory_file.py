@@ -23,6 +23,9 @@ _LIST = "/proc/sysvipc/shm"
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.shmat.restype = ctypes.c_void_p
 _NOT_ATTACHED = ctypes.c_void_p(-1).value
+_IN_MEMORY = ("tmpfs", "hugetlbfs")
+_ROUNDS = 1024
+"""Rounds of weights in a file, at most; a unit is a page or more."""
 
 
 class Attached(NamedTuple):
@@ -75,11 +78,6 @@ def _find(name: str, files: Files) -> tuple[int, int]:
         if is_it:
             return int(number), int(size)
     raise UserError(f"'{name}': there is no such segment; ipcs -m lists keys and ids")
-
-
-_IN_MEMORY = ("tmpfs", "hugetlbfs")
-_ROUNDS = 1024
-"""Rounds of weights in a file, at most; a unit is a page or more."""
 
 
 def place_file(path: Path, policy: Policy, size: int = 0, shared: bool = False) -> dict[int, int]:

@@ -16,6 +16,21 @@ _ANONYMOUS_HUGETLB = "/anon_hugepage\\040(deleted)"
 """The file that the kernel names for hugetlb pages without one."""
 _SHARED_MEMORY = ("/dev/zero", "/SYSV", "/dev/shm/", "/memfd:")  # noqa: S108
 """How files begin that the kernel names for memory that is shared."""
+BLOCK = 2 << 20
+"""Bytes that go to one node together, so that a huge page stays whole."""
+_BATCH = 8 * BLOCK
+_ATTEMPTS = 3
+_WHY = {
+    errno.EACCES: "mapped by several processes; --shared moves them, too (needs root)",
+    errno.EBUSY: "in use by the kernel just then, as for I/O, or pinned; try again later",
+    errno.EFAULT: "the kernel's zero page, or no longer mapped",
+    errno.ENOENT: "given back meanwhile",
+    errno.ENOMEM: "no room on the node that they were to go to",
+    errno.EIO: "waiting to be written back to their file",
+    errno.EINVAL: "not of a kind that the kernel moves",
+}
+_OTHER = "the kernel gave up on them"
+_NOT_TRIED = "not tried, since there is no room"
 
 
 @dataclass(frozen=True)
@@ -151,23 +166,6 @@ def _mapping(line: str) -> Mapping:
         page_bytes=int(values.get("kernelpagesize_kB", "4")) << 10,
         pages=pages,
     )
-
-
-BLOCK = 2 << 20
-"""Bytes that go to one node together, so that a huge page stays whole."""
-_BATCH = 8 * BLOCK
-_ATTEMPTS = 3
-_WHY = {
-    errno.EACCES: "mapped by several processes; --shared moves them, too (needs root)",
-    errno.EBUSY: "in use by the kernel just then, as for I/O, or pinned; try again later",
-    errno.EFAULT: "the kernel's zero page, or no longer mapped",
-    errno.ENOENT: "given back meanwhile",
-    errno.ENOMEM: "no room on the node that they were to go to",
-    errno.EIO: "waiting to be written back to their file",
-    errno.EINVAL: "not of a kind that the kernel moves",
-}
-_OTHER = "the kernel gave up on them"
-_NOT_TRIED = "not tried, since there is no room"
 
 
 @dataclass

@@ -65,6 +65,8 @@ _WATERMARKS = ("high", "mid", "low", "every")
 _LONGEST_S = 30 * 86400
 Value = TypeVar("Value")
 Default = TypeVar("Default")
+BALANCING = "numa-balancing"
+"""The preset that leaves it to the kernel."""
 
 
 def read_rules(path: Path, ranges: Ranges, memcg: str | None) -> damon.Rules:
@@ -257,10 +259,6 @@ def _range(parse: Callable[[str], float], most: float = MOST) -> Callable[[str],
         return Range(low, high)
 
     return read
-
-
-BALANCING = "numa-balancing"
-"""The preset that leaves it to the kernel."""
 
 
 class Asked(NamedTuple):

@@ -28,6 +28,13 @@ _TIERING = 2
 
 SETTINGS = ((DEMOTION, "true"), (MODE, str(_TIERING)))
 """Settings of the preset numa-balancing."""
+NAME = "tier"
+"""Name of the state file."""
+_MODULE = "/sys/module/{}/parameters/enabled"
+_ACTING = ("damon_reclaim", "damon_lru_sort")
+"""Modules of DAMON that act on pages; the kernel lets one run, or kdamonds of sysfs."""
+_STATISTICS = _MODULE.format("damon_stat")
+"""The one that only counts, on by default in newer kernels; it is switched off meanwhile."""
 
 
 def is_on(kernel: Kernel) -> bool:
@@ -92,15 +99,6 @@ def warnings(kernel: Kernel, damon: bool) -> list[str]:
     if damon:
         found.append("DAMON moves pages that a program has bound to a node, too")
     return found
-
-
-NAME = "tier"
-"""Name of the state file."""
-_MODULE = "/sys/module/{}/parameters/enabled"
-_ACTING = ("damon_reclaim", "damon_lru_sort")
-"""Modules of DAMON that act on pages; the kernel lets one run, or kdamonds of sysfs."""
-_STATISTICS = _MODULE.format("damon_stat")
-"""The one that only counts, on by default in newer kernels; it is switched off meanwhile."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ PAGES: tuple[str, ...] = Pages.__args__  # type: ignore[attr-defined]
 _EVERY = ("node:*", "gpu:*", "all")
 SAMPLING = Sampling(budget_s=1.0, sample_s=0.01)
 _MAX_CPUS = 8
+SIDES = ("read", "write")
+SIDE = Option("side", "LIST", "read (by the destination's GPU), write", "read")
 
 
 def require_gpus(topology: Topology) -> list[Gpu]:
@@ -187,10 +189,6 @@ def of_gpu(request: Request, topology: Topology, gpu: int) -> dict[str, Any]:
         "trace": flag(request, "trace"),
         "gpu": gpu,
     }
-
-
-SIDES = ("read", "write")
-SIDE = Option("side", "LIST", "read (by the destination's GPU), write", "read")
 
 
 def writers(request: Request) -> list[bool]:

@@ -17,6 +17,33 @@ from tierscope.model.property import Declared, Grammar
 from tierscope.model.spec import HUGETLB, MeasurementSpec, Placement
 from tierscope.plans import grammar
 
+_METAVARS: Mapping[Grammar, str] = {
+    "words": "LIST",
+    "yes-no": "LIST",
+    "sizes": "SIZES",
+    "times": "TIMES",
+    "counts": "COUNTS",
+    "numbers": "NUMBERS",
+    "text": "TEXT",
+}
+OLDER = {"file": "hosts-file", "zipf": "zipf-alpha"}
+"""Older names of options that still work, on the command line and in plans."""
+PINS = ("cores", "one-a-core", "compact", "spread")
+BASE_PAGES = {"4k": 4096, "64k": 65536}
+"""Names of base pages by their bytes, on machines that have them."""
+PAGE_KINDS = ("base", *BASE_PAGES, "thp", *HUGETLB)
+FIRST_TOUCH: Final = "first-touch"
+BACKINGS = ("file", "pool", "pool-objects")
+PREFETCHER_STATES = ("on", "off")
+_TARGETS: Mapping[EndpointKind, str] = {
+    EndpointKind.NODE: "node:1; node:*; node:0,2@3:1 (interleaved by weight); node:0,2@1..4:1",
+    EndpointKind.GPU: "gpu:1",
+    EndpointKind.PMEM: "pmem:DIR; pmem:node:0",
+    EndpointKind.DAX: "dax:/dev/dax0.0",
+    EndpointKind.FILE: "file:/data",
+    EndpointKind.DEV: "dev:/dev/nvme0n1",
+}
+
 
 @dataclass(frozen=True)
 class Option:
@@ -39,17 +66,6 @@ class Option:
     def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
         """The same option with another help or default, of a kind where those differ."""
         return replace(self, help=help or self.help, default=default or self.default)
-
-
-_METAVARS: Mapping[Grammar, str] = {
-    "words": "LIST",
-    "yes-no": "LIST",
-    "sizes": "SIZES",
-    "times": "TIMES",
-    "counts": "COUNTS",
-    "numbers": "NUMBERS",
-    "text": "TEXT",
-}
 
 
 def option_of(one: Declared) -> Option:
@@ -82,27 +98,8 @@ def words_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
     return get_args(model.model_fields[field].annotation)
 
 
-OLDER = {"file": "hosts-file", "zipf": "zipf-alpha"}
-"""Older names of options that still work, on the command line and in plans."""
-
-PINS = ("cores", "one-a-core", "compact", "spread")
-BASE_PAGES = {"4k": 4096, "64k": 65536}
-"""Names of base pages by their bytes, on machines that have them."""
-PAGE_KINDS = ("base", *BASE_PAGES, "thp", *HUGETLB)
-FIRST_TOUCH: Final = "first-touch"
 POLICIES = tuple(one for one in words_of(Placement, "policy") if one != FIRST_TOUCH)
 MECHANISMS = words_of(Placement, "mechanism")
-BACKINGS = ("file", "pool", "pool-objects")
-PREFETCHER_STATES = ("on", "off")
-
-_TARGETS: Mapping[EndpointKind, str] = {
-    EndpointKind.NODE: "node:1; node:*; node:0,2@3:1 (interleaved by weight); node:0,2@1..4:1",
-    EndpointKind.GPU: "gpu:1",
-    EndpointKind.PMEM: "pmem:DIR; pmem:node:0",
-    EndpointKind.DAX: "dax:/dev/dax0.0",
-    EndpointKind.FILE: "file:/data",
-    EndpointKind.DEV: "dev:/dev/nvme0n1",
-}
 
 
 def to_of(

@@ -20,6 +20,20 @@ _JOINED = "REPLACE (array_to_string(samples, ' ') AS samples, array_to_string(cp
 _FORMATS = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER"}
 _FACTOR = {"ns": 1e-9}
 """Prometheus counts in base units."""
+_RESULT_KEYS = (
+    "id", "kind", "initiator", "target", "cpus", "pattern", "figures", "samples", "rounds",
+    "series", "repetitions", "n", "stop", "status", "cause", "reason", "remedy", "evidence",
+    "distributions", "fits_caches", "fits_memory_side_cache", "bound_by",
+)  # fmt: skip
+_CSV_PATTERN = (
+    "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
+    "mechanism", "mix", "load_from", "load_to", "load_threads", "delay_ns",
+)  # fmt: skip
+_CSV_FIGURE = (
+    "metric", "part", "unit", "estimate", "ci_low", "ci_high", "no_interval", "compared",
+    "efficiency",
+)  # fmt: skip
+_CSV_KEYS = ("n", "stop", "status", "reason")
 
 
 def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
@@ -125,22 +139,6 @@ def _braced(values: dict[str, str]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-_RESULT_KEYS = (
-    "id", "kind", "initiator", "target", "cpus", "pattern", "figures", "samples", "rounds",
-    "series", "repetitions", "n", "stop", "status", "cause", "reason", "remedy", "evidence",
-    "distributions", "fits_caches", "fits_memory_side_cache", "bound_by",
-)  # fmt: skip
-_CSV_PATTERN = (
-    "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
-    "mechanism", "mix", "load_from", "load_to", "load_threads", "delay_ns",
-)  # fmt: skip
-_CSV_FIGURE = (
-    "metric", "part", "unit", "estimate", "ci_low", "ci_high", "no_interval", "compared",
-    "efficiency",
-)  # fmt: skip
-_CSV_KEYS = ("n", "stop", "status", "reason")
 
 
 def to_json(run: Run, more: Mapping[str, Any] | None = None) -> str:

@@ -39,6 +39,13 @@ from tierscope.runs.write import RunWriter
 
 _NAP_S = 0.05
 """Between two looks for a signal."""
+IDLE_S = 3.0
+"""How long idle power is measured, before the first repetition."""
+_GPU = f"{EndpointKind.GPU}:"
+Watch = Callable[[Event | Measurement], None]
+"""Sees every event, and each measurement as it is concluded."""
+Schedule = Callable[[RunState, str, Further], Iterator[Step]]
+"""Yields steps, as ``in_rounds`` does."""
 
 
 def nap(seconds: float, interrupted: Callable[[], bool]) -> None:
@@ -57,13 +64,6 @@ def wait_until(moment: float, interrupted: Callable[[], bool]) -> float | None:
             return -left
         time.sleep(min(left, _NAP_S))
     return None
-
-
-IDLE_S = 3.0
-"""How long idle power is measured, before the first repetition."""
-
-
-_GPU = f"{EndpointKind.GPU}:"
 
 
 def machine_meter() -> EnergyMeter:
@@ -185,12 +185,6 @@ def _refiners(specs: Sequence[Spec]) -> Iterator[tuple[Refiner, list[Spec]]]:
         kind = KINDS[name]
         if kind.refined:
             yield kind.refine, [spec for spec in specs if spec.kind == name]
-
-
-Watch = Callable[[Event | Measurement], None]
-"""Sees every event, and each measurement as it is concluded."""
-Schedule = Callable[[RunState, str, Further], Iterator[Step]]
-"""Yields steps, as ``in_rounds`` does."""
 
 
 @dataclass(frozen=True)

@@ -18,22 +18,6 @@ from tierscope.runs.state import RunState
 
 Spans = dict[str, list[tuple[float, float]]]
 """Beginning and end of each repetition in seconds since 1970, by the measurement's id."""
-
-
-def spans_of(path: Path) -> Spans:
-    """Return a run's repetitions by its host's clock; raises UserError for a damaged file."""
-    contents = parse_contents(read_bytes(path), str(path))
-    began = datetime.fromisoformat(contents.header.started).timestamp()
-    return {
-        name: [
-            (began + repetition.at_s, began + repetition.at_s + repetition.seconds)
-            for record in contents.repetitions_of(name)
-            if (repetition := record.repetition).at_s is not None
-        ]
-        for name in contents.repetitions
-    }
-
-
 REPETITIONS = 16
 """Repetitions that a measurement gets in its own time."""
 _FEW_REPETITIONS = 6
@@ -53,6 +37,24 @@ _LAST_ROUND = 1.25
 """Time left, in multiples of a round's, from which on a round is the last and takes all of it."""
 _MAX_ROUNDS = 4 * REPETITIONS
 """Ends runs whose repetitions take no time."""
+Further = Callable[[RunState], list[Spec]]
+"""Chooses measurements that join the rounds, from what the others came to so far."""
+END = (2,)
+"""Turn after those of all repetitions."""
+
+
+def spans_of(path: Path) -> Spans:
+    """Return a run's repetitions by its host's clock; raises UserError for a damaged file."""
+    contents = parse_contents(read_bytes(path), str(path))
+    began = datetime.fromisoformat(contents.header.started).timestamp()
+    return {
+        name: [
+            (began + repetition.at_s, began + repetition.at_s + repetition.seconds)
+            for record in contents.repetitions_of(name)
+            if (repetition := record.repetition).at_s is not None
+        ]
+        for name in contents.repetitions
+    }
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,6 @@ class PlanStep:
 
 
 Step = RepetitionStep | ConcludeStep | PlanStep
-Further = Callable[[RunState], list[Spec]]
-"""Chooses measurements that join the rounds, from what the others came to so far."""
 
 
 def in_rounds(state: RunState, seed: str, further: Further | None = None) -> Iterator[Step]:
@@ -280,8 +280,6 @@ def _memory(spec: Spec) -> tuple[object, ...]:
 
 _TIME_SERIES, _ROUNDS = 0, 1
 """First part of a turn: time series come before the rounds over all others, as alone."""
-END = (2,)
-"""Turn after those of all repetitions."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _LONGEST_ROUND = 81
 _BUDGET = "1s"
 _TREE = {"structure": "btree", "op": "lookup,update", "inner-node": "2k", "leaf-node": "1k"}
 """As in the study: two inner nodes of 2 KiB are read, then a leaf of 1 KiB."""
+_NO_GPU = Gpu(index=0, name="", address="")
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,6 @@ def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:
     # Where no GPU is found, the first one's figures are planned, and skipped with the reason.
     with_gpu = topology if topology.gpus else topology.model_copy(update={"gpus": [_NO_GPU]})
     return Prepared(expand(requests, with_gpu, thp), requests, notes=_notes(topology, pairs))
-
-
-_NO_GPU = Gpu(index=0, name="", address="")
 
 
 def pairs_of(topology: Topology) -> list[Pair]:

@@ -45,6 +45,10 @@ SMALL = 4 * MIB
 """Bytes of the naive copy: a million 4-byte numbers, as first programs have them."""
 STREAMS = 4
 _SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
+_AS_GOOD = 0.98
+"""A figure this near to another is as good."""
+_FULL = 0.80
+"""Efficiency of a PCIe link that copies can be expected to reach."""
 
 
 class Way(TextEnum):
@@ -202,10 +206,6 @@ def _triad_size(gpu: Gpu) -> int:
 
 
 _WAYS = {Way.TO_GPU: "to GPU", Way.TO_HOST: "to host", Way.NONE: ""}
-_AS_GOOD = 0.98
-"""A figure this near to another is as good."""
-_FULL = 0.80
-"""Efficiency of a PCIe link that copies can be expected to reach."""
 
 
 @dataclass(frozen=True)

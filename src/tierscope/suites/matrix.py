@@ -46,6 +46,12 @@ _DEFAULTS = {"from": "node:*", "to": "node:*", "op": "read,write,copy", "threads
 _LATENCY = ("from", "to", "size", "pages", "destroy-data", "precision", "budget")
 _BANDWIDTH = (*_LATENCY, "op", "threads")
 _LOADED = (*_LATENCY, "mix", "at", "points")
+Pair = tuple[str, str]
+_NOTABLE = 1.25
+"""Factor between claim and measurement from which on it is worth a line."""
+Value = TypeVar("Value")
+_GB = 1e9
+_DIGITS = 4
 
 
 def requests(given: dict[str, str]) -> list[Request]:
@@ -70,12 +76,6 @@ def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:
 def _request(kind: str, names: tuple[str, ...], values: dict[str, str]) -> Request:
     taken = {name: values[name] for name in names if name in values}
     return Request(kind=kind, options=taken)
-
-
-Pair = tuple[str, str]
-
-_NOTABLE = 1.25
-"""Factor between claim and measurement from which on it is worth a line."""
 
 
 def idle_latencies(run: Run) -> dict[Pair, Measurement]:
@@ -172,11 +172,6 @@ def _node_of(endpoint: str) -> int | None:
     if parsed.kind is EndpointKind.NODE and len(parsed.numbers) == 1:
         return parsed.numbers[0]
     return None
-
-
-Value = TypeVar("Value")
-_GB = 1e9
-_DIGITS = 4
 
 
 def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> None:

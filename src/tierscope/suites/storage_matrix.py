@@ -41,6 +41,10 @@ SECONDS = 3.0
 _SAMPLING = {"budget": "1.5", "sample": "20ms", "precision": "2%"}
 _GPU = {"backend": "staged-async,cufile-batch"}
 """Backends to a GPU that keep several operations in flight; the better one counts."""
+Pair = tuple[str, str]
+"""Initiator and target."""
+_LOSS = 0.95
+"""Share of the best reader's figure below which a significant difference is told as a loss."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,6 @@ def readable(topology: Topology) -> Sequence[str]:
     single = [block.name for block in topology.blocks if block.kind in kinds and not block.members]
     arrays = [block.name for block in topology.blocks if block.level]
     return [f"/dev/{name}" for name in (*single, *arrays)]
-
-
-Pair = tuple[str, str]
-"""Initiator and target."""
 
 
 def pairs_of(
@@ -347,10 +347,6 @@ def together_json(groups: list[Group]) -> list[dict[str, Any]]:
         }
         for group in groups
     ]
-
-
-_LOSS = 0.95
-"""Share of the best reader's figure below which a significant difference is told as a loss."""
 
 
 @dataclass(frozen=True)

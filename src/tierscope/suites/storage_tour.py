@@ -53,6 +53,16 @@ _SMALL = {"order": "random", "block-size": "4k"}
 _LARGE = {"order": "sequential", "block-size": "1m"}
 _WARM = {"range": "16m"}
 """Few enough bytes for all of them to be in the page cache after the first moments."""
+Lines = Callable[[Sequence[Measurement]], list[str]]
+_SAID: dict[str, Lines] = {
+    "cache": cache_lines,
+    "threads": thread_lines,
+    "depth": depth_lines,
+    "blocks": block_lines,
+}
+"""Sentences below each part's table."""
+_OF_FILES = "files"
+"""The part that goes to many small files: its table is another, and it says nothing of a drive."""
 
 
 @dataclass(frozen=True)
@@ -278,18 +288,6 @@ def _named(spec: Spec, part: Part, given: Given) -> Spec:
 
 def _same(spec: Spec) -> str:
     return f"{spec.initiator} {spec.target} {sorted(map(str, spec.identity().items()))}"
-
-
-Lines = Callable[[Sequence[Measurement]], list[str]]
-_SAID: dict[str, Lines] = {
-    "cache": cache_lines,
-    "threads": thread_lines,
-    "depth": depth_lines,
-    "blocks": block_lines,
-}
-"""Sentences below each part's table."""
-_OF_FILES = "files"
-"""The part that goes to many small files: its table is another, and it says nothing of a drive."""
 
 
 def show_tour(console: Console, run: Run, tour: Tour) -> None:

@@ -36,6 +36,44 @@ CACHES = 4
 _ELEMENTS = 1_000_000
 """Least number of elements of 8 bytes."""
 _STEP = 64 * MIB
+_LEAST = 256 * MIB
+_ROOM = 0.75
+"""Share of a node's free memory that a default may take."""
+_BUDGET = "5s"
+"""Large arrays take a while to fill and to compare."""
+ARRAYS = ("a", "b", "c")
+OPTIONS = (
+    options.FROM,
+    options.to_of(BandwidthSpec, what="Placement of all three arrays"),
+    *(Option(name, "ENDPOINT", f"Placement of array {name}", "as --to") for name in ARRAYS),
+    Option("first-touch", "", "Pages go where the threads run, not where --to says", flag=True),
+    options.PIN,
+    options.THREADS,
+    Option(
+        "stores",
+        "LIST",
+        "ordinary, memcpy (Copy by the C library, as gcc -O3 makes it), non-temporal",
+        "all; memcpy for --format stream",
+    ),
+    options.SIZE.but(help="Bytes of each array", default="4 x the last-level caches used"),
+    options.PAGES,
+    *options_for(BandwidthPattern, "isa"),
+    options.POLICY,
+    options.MECHANISM,
+    *options.PERSISTENT,
+    options.PREFETCHERS,
+    options.PRECISION,
+    options.BUDGET.but(default=_BUDGET),
+    options.SAMPLE,
+)
+_OWN = (*ARRAYS, "to", "first-touch", "stores")
+"""Options that bandwidth has not, or not in this meaning."""
+_APART = ("operation", "array_b", "array_c")
+_GB = 1e9
+_ON_BUS = "bandwidth_with_write_allocate"
+_LINE = "-" * 61
+_EPSILON = 1e-13
+"""STREAM's own, of doubles; here every element that is compared has to be equal."""
 
 
 def rule_bytes(topology: Topology, cpus: Sequence[int]) -> int:
@@ -84,12 +122,6 @@ def rule_text(topology: Topology, cpus: Sequence[int], size: int, asked: bool) -
     )
 
 
-_LEAST = 256 * MIB
-_ROOM = 0.75
-"""Share of a node's free memory that a default may take."""
-_BUDGET = "5s"
-"""Large arrays take a while to fill and to compare."""
-ARRAYS = ("a", "b", "c")
 NON_TEMPORAL, ORDINARY, MEMCPY = "non-temporal", "ordinary", "memcpy"
 STORES = (ORDINARY, MEMCPY, NON_TEMPORAL)
 
@@ -117,33 +149,6 @@ FUNCTIONS = (
     Function("Add", "add", "c", ("a", "b")),
     Function("Triad", "triad", "a", ("b", "c")),
 )
-
-OPTIONS = (
-    options.FROM,
-    options.to_of(BandwidthSpec, what="Placement of all three arrays"),
-    *(Option(name, "ENDPOINT", f"Placement of array {name}", "as --to") for name in ARRAYS),
-    Option("first-touch", "", "Pages go where the threads run, not where --to says", flag=True),
-    options.PIN,
-    options.THREADS,
-    Option(
-        "stores",
-        "LIST",
-        "ordinary, memcpy (Copy by the C library, as gcc -O3 makes it), non-temporal",
-        "all; memcpy for --format stream",
-    ),
-    options.SIZE.but(help="Bytes of each array", default="4 x the last-level caches used"),
-    options.PAGES,
-    *options_for(BandwidthPattern, "isa"),
-    options.POLICY,
-    options.MECHANISM,
-    *options.PERSISTENT,
-    options.PREFETCHERS,
-    options.PRECISION,
-    options.BUDGET.but(default=_BUDGET),
-    options.SAMPLE,
-)
-_OWN = (*ARRAYS, "to", "first-touch", "stores")
-"""Options that bandwidth has not, or not in this meaning."""
 
 
 def requests(given: dict[str, str], stores: Sequence[str] = STORES) -> list[Request]:
@@ -248,7 +253,6 @@ def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:
     return Prepared(expand(made, topology, thp), made)
 
 
-_APART = ("operation", "array_b", "array_c")
 BY_OPERATION: dict[str, tuple[Function, str]] = {
     function.operation_with(stores): (function, stores)
     for stores in (MEMCPY, NON_TEMPORAL, ORDINARY)
@@ -366,10 +370,6 @@ def _function_json(measurement: Measurement) -> dict[str, Any]:
         "efficiency": measurement.efficiency,
         "compares_with": BINARIES[stores],
     }
-
-
-_GB = 1e9
-_ON_BUS = "bandwidth_with_write_allocate"
 
 
 def show_stream(console: Console, run: Run, path: Path, size_asked: bool) -> None:
@@ -510,10 +510,7 @@ def _explained(measured: list[Measurement]) -> list[str]:
     ]
 
 
-_LINE = "-" * 61
 _MIB, _GIB = 2.0**20, 2.0**30
-_EPSILON = 1e-13
-"""STREAM's own, of doubles; here every element that is compared has to be equal."""
 
 
 def stream_text(run: Run) -> str:

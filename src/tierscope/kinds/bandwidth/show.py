@@ -54,6 +54,19 @@ _OTHERS = ("order", "zipf_alpha", "sharing", "cpu_sets", "pages", "isa", "policy
            "backing", "array_b", "array_c", "prefetchers")  # fmt: skip
 _MIN_COUNTS = 3
 """Thread counts from which on the table says where more of them stop to help."""
+_ON_BUS = "bandwidth_with_write_allocate"
+"""bytes/s with the lines that stores fetch first, where hardware does that."""
+_FETCH_FIRST = ("write", "copy", "scale", "add", "triad")
+_MIN_SWEEP = 4
+_MAX_COUNTS = 2
+"""Thread counts up to which each has curves; a map shows more."""
+_ALIKE = ("path", "operation", "order", "access_size", "threads", "pages", "sharing")
+_MIN_STRIDES = 3
+_MAPPED = {"access_size": "access size", "size": "size of the arrays"}
+"""Sizes that maps of threads are drawn by, and what people call them."""
+_MAPS_ALIKE = ("path", "operation", "order", "access_size", "size", "pages", "stride", "sharing",
+               "isa", "policy", "prefetchers")  # fmt: skip
+_NAMED = ("target", "operation", "order", "threads", "access_size", "size", "stride")
 
 
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
@@ -107,11 +120,6 @@ def _axes(group: list[Measurement]) -> tuple[list[str], list[str]]:
     return ["operation", *_OTHERS, *_SWEPT, "path"], [*_SWEPT, "path", *_OTHERS]
 
 
-_ON_BUS = "bandwidth_with_write_allocate"
-"""bytes/s with the lines that stores fetch first, where hardware does that."""
-_FETCH_FIRST = ("write", "copy", "scale", "add", "triad")
-
-
 def _bus(m: Measurement) -> bool:
     return figures.side_figure(m, _ON_BUS) is not None
 
@@ -129,10 +137,6 @@ def _bus_text(best: Measurement, _row: list[Measurement], factor: float) -> str:
 
 _BUS = RowColumn("best, on\nthe bus", _bus_text, lambda grid: any(map(_bus, grid.members)))
 _KNEE = RowColumn(f"{SHARE:.0%} by", lambda _best, row, _factor: str(knee_of(row)))
-_MIN_SWEEP = 4
-_MAX_COUNTS = 2
-"""Thread counts up to which each has curves; a map shows more."""
-_ALIKE = ("path", "operation", "order", "access_size", "threads", "pages", "sharing")
 
 
 def working_set(measurement: Measurement) -> int:
@@ -221,9 +225,6 @@ def orders(given: PictureInput) -> Iterator[Picture]:
             )
 
 
-_MIN_STRIDES = 3
-
-
 def strides(given: PictureInput) -> Iterator[Picture]:
     """Bandwidth over stride, a curve an operation."""
     strided = [m for m in given.measured if m.pattern.get("order") == "strided"]
@@ -237,13 +238,6 @@ def strides(given: PictureInput) -> Iterator[Picture]:
                 title=f"Bandwidth over stride, {path}",
                 subtitle=constants(group, "stride", "operation"),
             )
-
-
-_MAPPED = {"access_size": "access size", "size": "size of the arrays"}
-"""Sizes that maps of threads are drawn by, and what people call them."""
-_MAPS_ALIKE = ("path", "operation", "order", "access_size", "size", "pages", "stride", "sharing",
-               "isa", "policy", "prefetchers")  # fmt: skip
-_NAMED = ("target", "operation", "order", "threads", "access_size", "size", "stride")
 
 
 def operations(given: PictureInput) -> Iterator[Picture]:

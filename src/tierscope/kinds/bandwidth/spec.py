@@ -80,6 +80,8 @@ place. memset and memcpy are the C library's."""
 _LOOP_FACTOR = 1.5
 """Time of an access, in multiples of what its loop takes without it, up to which the loop bounds
 the figure."""
+_ARRAYS = {"b": 2, "c": 3}
+"""Options that place an array, and how many arrays the operations have that use it."""
 
 
 def arrays_of(operation: str) -> int:
@@ -324,10 +326,6 @@ class BandwidthSpec(Threads, MemorySpec):
 
 
 SPEC = BandwidthSpec
-
-
-_ARRAYS = {"b": 2, "c": 3}
-"""Options that place an array, and how many arrays the operations have that use it."""
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[BandwidthSpec]:

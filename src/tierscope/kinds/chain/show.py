@@ -24,6 +24,13 @@ from tierscope.report.pictures.picture import (
 )
 from tierscope.report.view import View
 
+_METRIC = "chain_latency"
+_MIN_COUNTS = 3
+"""Thread counts from which on a chain has a line over them."""
+_LEAST = 1e-4
+"""Share at the axis's end: that beyond p99.99."""
+_DRAWN = {name: beyond for name, beyond in PERCENTILES.items() if beyond >= _LEAST}
+
 
 def _said(measured: list[Measurement]) -> list[str]:
     """Say what the columns stand for, and what is inside the figures."""
@@ -43,14 +50,6 @@ def _said(measured: list[Measurement]) -> list[str]:
             "making each address takes; the rest compares with tierscope latency"
         )
     return lines
-
-
-_METRIC = "chain_latency"
-_MIN_COUNTS = 3
-"""Thread counts from which on a chain has a line over them."""
-_LEAST = 1e-4
-"""Share at the axis's end: that beyond p99.99."""
-_DRAWN = {name: beyond for name, beyond in PERCENTILES.items() if beyond >= _LEAST}
 
 
 def ccdf(given: PictureInput) -> Iterator[Picture]:

@@ -56,6 +56,39 @@ Fence = Literal["none", "stores", "all"]
 
 
 ATOMICS = ("compare-and-swap", "fetch-and-add")
+_CACHES: dict[str, CacheUse] = {
+    "none": "none",
+    "cache": "write-back",
+    "write-back": "write-back",
+    "clwb": "write-back",
+    "flush": "flush",
+    "clflush": "flush",
+    "flush-opt": "flush-opt",
+    "clflushopt": "flush-opt",
+    "nocache": "non-temporal",
+    "non-temporal": "non-temporal",
+    "stream": "non-temporal",
+    "nt": "non-temporal",
+}
+_WRITTEN: dict[CacheUse, str] = {
+    "none": "none",
+    "write-back": "cache",
+    "flush": "flush",
+    "flush-opt": "flush-opt",
+    "non-temporal": "nocache",
+}
+_ATOMICS: dict[str, Access] = {"cas": "compare-and-swap", "faa": "fetch-and-add"}
+_FENCES: dict[str, Fence] = {"sfence": "stores", "mfence": "all"}
+_OPERATION = re.compile(
+    r"(?:m(?P<region>\d+)_)?(?:(?P<atomic>cas|faa)|(?P<access>[rw])_(?P<size>\d{1,9})"
+    r"(?:_(?P<cache>[a-z][a-z-]*))?(?:_(?P<offset>[+-]?\d{1,12}))?)",
+    re.ASCII,
+)
+_FORMS = "r_64, m1_r_64_flush, w_64_none, w_64_cache_-512, cas, faa, sfence or mfence"
+EACH = "each"
+"""All of the presets, one after the other."""
+MAX_SAMPLE_EVERY = 1_000_000
+_NO_SECOND = "no chain goes to m1, as m1_r_64 does; leave it out"
 
 
 class Operation(Ruled):
@@ -152,37 +185,6 @@ def lines_moved(operations: Sequence[Operation], region: int) -> tuple[int, int,
     return read, fetched, written
 
 
-_CACHES: dict[str, CacheUse] = {
-    "none": "none",
-    "cache": "write-back",
-    "write-back": "write-back",
-    "clwb": "write-back",
-    "flush": "flush",
-    "clflush": "flush",
-    "flush-opt": "flush-opt",
-    "clflushopt": "flush-opt",
-    "nocache": "non-temporal",
-    "non-temporal": "non-temporal",
-    "stream": "non-temporal",
-    "nt": "non-temporal",
-}
-_WRITTEN: dict[CacheUse, str] = {
-    "none": "none",
-    "write-back": "cache",
-    "flush": "flush",
-    "flush-opt": "flush-opt",
-    "non-temporal": "nocache",
-}
-_ATOMICS: dict[str, Access] = {"cas": "compare-and-swap", "faa": "fetch-and-add"}
-_FENCES: dict[str, Fence] = {"sfence": "stores", "mfence": "all"}
-_OPERATION = re.compile(
-    r"(?:m(?P<region>\d+)_)?(?:(?P<atomic>cas|faa)|(?P<access>[rw])_(?P<size>\d{1,9})"
-    r"(?:_(?P<cache>[a-z][a-z-]*))?(?:_(?P<offset>[+-]?\d{1,12}))?)",
-    re.ASCII,
-)
-_FORMS = "r_64, m1_r_64_flush, w_64_none, w_64_cache_-512, cas, faa, sfence or mfence"
-
-
 def _write(cache: CacheUse) -> tuple[Operation, ...]:
     return (Operation(access="write", size=64, cache=cache, fence="all"),)
 
@@ -200,8 +202,6 @@ PRESETS: dict[str, tuple[Operation, ...]] = {
 }
 """Single operations of a line or a word, each at an address of its own; writes end with a full
 fence, so that each is over before the next begins."""
-EACH = "each"
-"""All of the presets, one after the other."""
 
 
 def parse_chains(text: str) -> list[tuple[Operation, ...]]:
@@ -318,9 +318,6 @@ def _format(operation: Operation) -> str:
         return f"{region}r_{operation.size}{cache}{fence}"
     offset = f"_{operation.offset}" if operation.offset else ""
     return f"w_{operation.size}_{_WRITTEN[operation.cache]}{offset}{fence}"
-
-
-MAX_SAMPLE_EVERY = 1_000_000
 
 
 class ChainPattern(Ruled):
@@ -567,9 +564,6 @@ def _chains(request: Request) -> list[Chain]:
     for line in request.options.get("chain", "read").splitlines():
         found += checked(request, "chain", parse_chains, line)
     return list(dict.fromkeys(found))
-
-
-_NO_SECOND = "no chain goes to m1, as m1_r_64 does; leave it out"
 
 
 def _second(

@@ -63,6 +63,16 @@ TargetPlacement = Annotated[
         )
     ),
 ]
+BACKINGS = ("file", "pool")
+_SIZE = 256 << 20
+_EMULATED_SIZE = 2 << 20
+_MOST_THREADS = 8
+"""Default limit: more threads are not needed to keep a target busy with large blocks."""
+_BUDGET_S = 10.0
+"""A state of the default's size takes some tenths of a second to save and to read back."""
+_LONGEST_S = 86400.0
+_KILLS_BYTES_PER_S = 0.2e9
+"""About how fast kills go, in bytes of the state a kill: their time comes on top of the budget."""
 
 
 class CheckpointPattern(Ruled):
@@ -289,18 +299,6 @@ class CheckpointSpec(MeasurementSpec):
 
 
 SPEC = CheckpointSpec
-
-
-BACKINGS = ("file", "pool")
-_SIZE = 256 << 20
-_EMULATED_SIZE = 2 << 20
-_MOST_THREADS = 8
-"""Default limit: more threads are not needed to keep a target busy with large blocks."""
-_BUDGET_S = 10.0
-"""A state of the default's size takes some tenths of a second to save and to read back."""
-_LONGEST_S = 86400.0
-_KILLS_BYTES_PER_S = 0.2e9
-"""About how fast kills go, in bytes of the state a kill: their time comes on top of the budget."""
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[CheckpointSpec]:

@@ -39,6 +39,17 @@ EXCHANGE = "exchange_latency"
 _OWN = "own"
 """The home is the node of both CPUs."""
 _ORDER = ("reader's node", "writer's node")
+_MOST_SETS = 4
+_VERDICTS = {
+    "agrees": "agrees with the topology",
+    "overlaps": "agrees with the topology in part",
+    "differs": "does not agree with the topology",
+}
+_FEW = 12
+"""Measurements up to which each has a row of its own."""
+_WIDEST = 24
+"""CPUs up to which a matrix is printed, where the screen is wide enough; the heat map shows all."""
+_MIN_CELLS = 2
 
 
 @dataclass(frozen=True)
@@ -144,14 +155,6 @@ def _with_own(
     return {"": own} if not others else {"own node": own, **others}
 
 
-_MOST_SETS = 4
-_VERDICTS = {
-    "agrees": "agrees with the topology",
-    "overlaps": "agrees with the topology in part",
-    "differs": "does not agree with the topology",
-}
-
-
 def cpus_text(measurement: Measurement) -> str:
     """Name the reader and the writer: "CPU 0 from CPU 8"."""
     reader, writer = reader_of(measurement), writer_of(measurement)
@@ -252,12 +255,6 @@ def _group_json(group: Group) -> dict[str, Any]:
     }
 
 
-_FEW = 12
-"""Measurements up to which each has a row of its own."""
-_WIDEST = 24
-"""CPUs up to which a matrix is printed, where the screen is wide enough; the heat map shows all."""
-
-
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     """Print each pair, or, of many pairs, matrices and groups."""
     title(console, VIEW.title)
@@ -330,9 +327,6 @@ def _group_cells(group: Group) -> list[str]:
 def _exchange(matrix: Matrix, group: Group) -> str:
     found = [f.estimate for pair in group.pairs if (f := exchange_of(matrix.cells[pair]))]
     return _ns(median(found)) if found else ""
-
-
-_MIN_CELLS = 2
 
 
 def heat_maps(given: PictureInput) -> Iterator[Picture]:

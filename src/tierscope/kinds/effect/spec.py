@@ -94,6 +94,27 @@ _READS = 100_000
 _ROW = 16
 """Bytes of a row of the table that DuckDB scans."""
 _NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
+_PLACEMENT = Option(
+    "placement",
+    "[NAME=]WORDS",
+    "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
+    "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
+    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
+    "as-found. May be given again; the others are compared with the first one",
+    "as-found",
+    many=True,
+)
+_METRIC = Option(
+    "metric",
+    "NAME[:UNIT]=REGEX",
+    "A number that it prints, the regular expression's first group; the last match counts. "
+    f"UNIT: {', '.join(UNITS)}. May be given again",
+    many=True,
+)
+_ROUNDS = Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10")
+_TIMEOUT = Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min")
+_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
 
 
 class Settings(Model):
@@ -490,29 +511,6 @@ READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
 }
 """By name: from the bytes of its data and the command that was given, what to run; None where a
 command is needed and there is none."""
-
-
-_PLACEMENT = Option(
-    "placement",
-    "[NAME=]WORDS",
-    "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
-    "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
-    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
-    "as-found. May be given again; the others are compared with the first one",
-    "as-found",
-    many=True,
-)
-_METRIC = Option(
-    "metric",
-    "NAME[:UNIT]=REGEX",
-    "A number that it prints, the regular expression's first group; the last match counts. "
-    f"UNIT: {', '.join(UNITS)}. May be given again",
-    many=True,
-)
-_ROUNDS = Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10")
-_TIMEOUT = Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min")
-_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run")
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:

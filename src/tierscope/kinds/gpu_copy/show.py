@@ -38,6 +38,29 @@ from tierscope.runs.history import entries
 from tierscope.runs.read import parse_run, read_bytes
 
 _ALL_WORDS = ["engine", "memory", "pages", "way", "transfers", "issued", "streams"]
+_OPERATIONS = {"read": ("read",), "written": ("write", "write-nt")}
+"""By what a copy does to the node: the loops of CPUs that do the same."""
+_RUNS = 20
+"""Run files that are looked through at most, the newest first."""
+_ENOUGH = 0.98
+"""Of a link's rate: what its interval may hide."""
+_KIND = "bandwidth"
+Need = tuple[int, str]
+"""A node, and whether a copy reads it or writes to it."""
+_GOOD = 0.80
+"""Efficiency from which a PCIe copy is as good as packet headers and flow control leave."""
+_SMALL = 1 << 20
+"""Bytes up to which starting a copy takes a visible share of its time."""
+_FIRST = (
+    "first: the first copy in new memory, by the host's clock, before clocks, links and the "
+    "driver's own buffers were warm; in no other figure"
+)
+_CALL = (
+    "a copy: one of many queued back to back, timed by the GPU; a call: one copy and the wait for "
+    "it, timed by the host"
+)
+_MIN_MATRIX = 2
+"""Sources and destinations from which on copies form a matrix."""
 
 
 @dataclass(frozen=True)
@@ -159,15 +182,6 @@ def rows(copy: Copy) -> list[str]:
     return [f"rows of {row} B every {pitch} B"] if row else []
 
 
-_OPERATIONS = {"read": ("read",), "written": ("write", "write-nt")}
-"""By what a copy does to the node: the loops of CPUs that do the same."""
-_RUNS = 20
-"""Run files that are looked through at most, the newest first."""
-_ENOUGH = 0.98
-"""Of a link's rate: what its interval may hide."""
-_KIND = "bandwidth"
-
-
 @dataclass(frozen=True)
 class HostRate:
     """The highest bandwidth that CPUs measured of one node."""
@@ -176,10 +190,6 @@ class HostRate:
     """Bytes/s."""
     run: str
     """The run file that has it; empty: this one."""
-
-
-Need = tuple[int, str]
-"""A node, and whether a copy reads it or writes to it."""
 
 
 def node_lines(copies: Iterable[Copy], run: Run) -> list[str]:
@@ -273,12 +283,6 @@ def _other_runs(run: Run) -> Iterator[Run]:
                 yield parse_run(content, entry.path)
         except UserError:
             continue
-
-
-_GOOD = 0.80
-"""Efficiency from which a PCIe copy is as good as packet headers and flow control leave."""
-_SMALL = 1 << 20
-"""Bytes up to which starting a copy takes a visible share of its time."""
 
 
 def explain(copy: Copy, topology: Topology | None) -> str:
@@ -414,18 +418,6 @@ def _of_one(entry: Measurement, size: int, one: Transfer) -> str:
     if entry.limit is not None:
         return f"below what the smallest link, {entry.limit.link}, should give"
     return ""
-
-
-_FIRST = (
-    "first: the first copy in new memory, by the host's clock, before clocks, links and the "
-    "driver's own buffers were warm; in no other figure"
-)
-_CALL = (
-    "a copy: one of many queued back to back, timed by the GPU; a call: one copy and the wait for "
-    "it, timed by the host"
-)
-_MIN_MATRIX = 2
-"""Sources and destinations from which on copies form a matrix."""
 
 
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:

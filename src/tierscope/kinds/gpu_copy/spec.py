@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 _INSIDE = Traffic("a copy inside", reads=1.0, writes=1.0)
 """Each byte that such a copy counts is read and written in the same memory."""
+_SMALL = 1 << 20
+"""Bytes of the largest copy of which the call takes a share worth measuring. Where a trace is asked
+for, it is to show the copies alone."""
 
 
 def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
@@ -268,11 +271,6 @@ def times_calls(transfers: Sequence[Transfer]) -> bool:
 
 
 SPEC = GpuCopySpec
-
-
-_SMALL = 1 << 20
-"""Bytes of the largest copy of which the call takes a share worth measuring. Where a trace is asked
-for, it is to show the copies alone."""
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:

@@ -25,6 +25,9 @@ _NAP_S = 2e-4
 """Between two looks, once nothing came for ``_SPIN_S``."""
 
 EngineMessage = dict[str, Any]
+_MORE_S = 150.0
+"""Beyond what an engine gets: ranks that wait for a lost one end first."""
+_FORGET_S = 10.0
 
 
 class Relay:
@@ -101,11 +104,6 @@ class Relay:
                 return None
             if waited > _SPIN_S:
                 time.sleep(_NAP_S)
-
-
-_MORE_S = 150.0
-"""Beyond what an engine gets: ranks that wait for a lost one end first."""
-_FORGET_S = 10.0
 
 
 class Measurer:

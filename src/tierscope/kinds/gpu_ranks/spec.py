@@ -53,6 +53,10 @@ KIND = "gpu-ranks"
 _LOOK_S = 120.0
 """Time limit for ranks to name their GPUs."""
 START = "start one rank for each GPU: mpirun -n 2 tierscope ..., srun --ntasks-per-node=8 ..."
+Rank = Annotated[int, Field(ge=0, le=4095)]
+Handles = Literal["any", "fabric", "ipc"]
+"""How ranks get at each other's memory. fabric: by handles that NVLink's fabric knows, from other
+hosts too; ipc: by CUDA's interprocess handles, on one host; any: the first that all can use."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,6 @@ def rank_gpus() -> list[RankGpu]:
         same = [str(one.rank) for one in found if one.uuid == shared[0]]
         raise UserError(f"ranks {' and '.join(same)} have the same GPU, {shared[0]}; {START}")
     return found
-
-
-Rank = Annotated[int, Field(ge=0, le=4095)]
-Handles = Literal["any", "fabric", "ipc"]
-"""How ranks get at each other's memory. fabric: by handles that NVLink's fabric knows, from other
-hosts too; ipc: by CUDA's interprocess handles, on one host; any: the first that all can use."""
 
 
 class GpuRanksPattern(Ruled):

@@ -35,6 +35,14 @@ from tierscope.report.tiers import side_caches
 from tierscope.report.view import Column, View
 
 _GB = 1e9
+_WIDEST_BAR = 24
+_WITHOUT_BAR = 68
+"""Columns that the table takes without its bars."""
+_MIN_SWEEP = 4
+_IMPRECISE = 0.1
+"""Half-width, as a share, from which on a figure is too imprecise to find levels by."""
+_MIN_PRECISE = 0.6
+"""Share of a sweep's sizes that has to be precise for levels to be found."""
 
 
 def chases_of(measurement: Measurement) -> int:
@@ -87,16 +95,6 @@ def knee_text(group: Sequence[Measurement]) -> str:
     text = f"fewest chases that reach {SHARE:.0%} of the best bandwidth, {best} GB/s: {counts}"
     scales = found.first == max(map(chases_of, group))
     return f"{text}; more may reach more" if scales else text
-
-
-_WIDEST_BAR = 24
-_WITHOUT_BAR = 68
-"""Columns that the table takes without its bars."""
-_MIN_SWEEP = 4
-_IMPRECISE = 0.1
-"""Half-width, as a share, from which on a figure is too imprecise to find levels by."""
-_MIN_PRECISE = 0.6
-"""Share of a sweep's sizes that has to be precise for levels to be found."""
 
 
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:

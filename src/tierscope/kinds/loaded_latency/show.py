@@ -1,4 +1,4 @@
-"""The points of one curve among measurements of loaded latency."""
+"""Latency under load as it is shown: curves, families of curves, curves over load threads."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +57,61 @@ _POINT = (*_DELAYS, "load_threads")
 """Properties that points of one curve differ in."""
 _OF_LOAD = ("load_from", "load_to", "mix", "load_order", "load_access_size", "load_size", *_POINT)
 """Properties that make no difference while nothing loads."""
+_FAMILY_ON_BUS = re.compile(r"(\d{1,3}):(\d{1,3}) bus")
+_KIND = "loaded-latency"
+_ISSUED = " issued"
+"""Another program's mixes that are its own, as ours are."""
+MANY = 3
+"""Curves from which on a family has a picture of its own."""
+_GB = 1e9
+_NONE = "–"
+_METRICS_OF_LOAD = (
+    "load_order",
+    "load_access_size",
+    "load_size",
+    "pages",
+    "size",
+    "stride",
+    "order",
+)
+_METRICS = ["unloaded, ns", "maximum, ns", "saturated from, GB/s", "to, GB/s"]
+_METHOD = (
+    "bandwidth on the bus, lines that ordinary stores fetch included; saturated: from where "
+    "latency is twice the unloaded one to the highest bandwidth"
+)
+DRIFT = 0.05
+"""Spread of the idle controls from which on the machine has changed during a curve."""
+_LOADS = {"100:0": "reads", "0:100": "writes", "0:100nt": "non-temporal writes"}
+_KIND_OF_LOAD = ("mix", "load_order", "load_access_size")
+ThreadCurve = list[Measurement]
+_DOUBTS = {"unsettled": "did not settle", "disturbed": "was disturbed by other programs"}
+_LABELLED = 10
+"""Curves up to which each has its share of reads at its end."""
+_NEAR = 0.01
+_ROOM = 0.5
+"""Share of the axis that a line of words takes."""
+_SAID_APART = (*_POINT, "mix", "load_from", "load_to")
+_SMALL = ("load_order", "load_access_size", "load_size", "stride")
+_X: Spec = {"field": "x", "type": "quantitative", "title": "bandwidth on the bus, GB/s"}
+_Y: Spec = {"field": "value", "type": "quantitative", "title": "latency, ns"}
+_MARK: Spec = {"type": "point", "size": 30, "opacity": 1}
+_PANEL = {"anchor": "start", "color": "role:ink", "fontSize": 13}
+_SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
+"""Said only where curves differ in it."""
+_BANDWIDTH: Spec = {
+    "field": "x",
+    "type": "quantitative",
+    "title": "bandwidth measured during the chase, GB/s",
+    "scale": {"zero": True},
+    "axis": {"tickCount": 6},
+}
+_LATENCY: Spec = {
+    "field": "value",
+    "type": "quantitative",
+    "title": "latency, ns",
+    "scale": {"zero": True},
+    "axis": {"tickCount": 6},
+}
 
 
 def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
@@ -225,14 +280,6 @@ def measured_at(measurements: Sequence[Measurement], point: Point) -> Measuremen
     return next(m for m in sound(measurements) if delay_of(m) == point.delay_ns)
 
 
-_FAMILY_ON_BUS = re.compile(r"(\d{1,3}):(\d{1,3}) bus")
-_KIND = "loaded-latency"
-_ISSUED = " issued"
-"""Another program's mixes that are its own, as ours are."""
-MANY = 3
-"""Curves from which on a family has a picture of its own."""
-
-
 @dataclass(frozen=True)
 class Curve:
     """One curve of a family."""
@@ -341,24 +388,6 @@ def traffic_of(measurement: Measurement) -> Traffic | None:
     except UserError:
         return None
     return of_operation(mix, 100 - writes, writes, fetches=stores != "nt")
-
-
-_GB = 1e9
-_NONE = "–"
-_METRICS_OF_LOAD = (
-    "load_order",
-    "load_access_size",
-    "load_size",
-    "pages",
-    "size",
-    "stride",
-    "order",
-)
-_METRICS = ["unloaded, ns", "maximum, ns", "saturated from, GB/s", "to, GB/s"]
-_METHOD = (
-    "bandwidth on the bus, lines that ordinary stores fetch included; saturated: from where "
-    "latency is twice the unloaded one to the highest bandwidth"
-)
 
 
 def summaries(sides: Sequence[Side]) -> list[SideSummary]:
@@ -530,11 +559,6 @@ def _json(family: Family) -> dict[str, Any]:
     }  # fmt: skip
 
 
-DRIFT = 0.05
-"""Spread of the idle controls from which on the machine has changed during a curve."""
-_LOADS = {"100:0": "reads", "0:100": "writes", "0:100nt": "non-temporal writes"}
-
-
 def rate_text(measurement: Measurement) -> str:
     """Return the bandwidth of a loaded point: "24.4 GB/s"."""
     rate = figures.side_figure(measurement, "bandwidth")
@@ -680,16 +704,10 @@ def summary_of(measured: list[Measurement]) -> str:
     )
 
 
-_KIND_OF_LOAD = ("mix", "load_order", "load_access_size")
-_INJECTED = ("delay_ns", "inject", "load_threads")
-
-ThreadCurve = list[Measurement]
-
-
 def curve_name(curve: ThreadCurve, curves: Sequence[ThreadCurve]) -> str:
     """Return what tells a curve from the others of its table: its load, and more where needed."""
     first = [one[-1] for one in curves]
-    keys = varying(first, "path", "mix", "load_order", "load_from", "load_to", *_INJECTED)
+    keys = varying(first, "path", "mix", "load_order", "load_from", "load_to", *_POINT)
     more = [label_of(key, value_of(curve[-1], key), curve[-1].kind) for key in keys]
     return ", ".join([load_of(curve[-1]), *more])
 
@@ -750,15 +768,14 @@ def _picture(initiator: str, curves: Sequence[ThreadCurve]) -> Picture:
     for path in _by_path(curves).values():
         rows = [row for curve in path for m in curve if (row := _by_threads_row(m, curve, curves))]
         spec = shapes.curves(rows, shapes.count_axis("load threads", counts), y, named=names)
-        panels.append({**spec, "title": {"text": _panel_title(path), "anchor": "start",
-                                         "color": "role:ink", "fontSize": 13}})  # fmt: skip
+        panels.append({**spec, "title": {"text": _panel_title(path), **_PANEL}})
     said = [f"{_panel_title([curve])}, {curve_name(curve, curves)}: {thread_words(curve)}."
             for curve in curves]  # fmt: skip
     shared = {"color": "shared", "shape": "shared", "strokeDash": "shared"}
     return Picture(
         key=slug(f"load threads {initiator}"),
         title=f"Latency over load threads, {initiator}",
-        subtitle="chase: " + constants(members, *_INJECTED, *_KIND_OF_LOAD, "load_from", "load_to",
+        subtitle="chase: " + constants(members, *_POINT, *_KIND_OF_LOAD, "load_from", "load_to",
                            "load_size", "stride"),
         alt=" ".join(said),
         spec={"concat": panels, "columns": 2, "spacing": 28, "resolve": {"scale": shared}},
@@ -838,9 +855,6 @@ def _mark(measurement: Measurement, summary: Summary | None) -> str:
     return ", ".join([*marks, *_doubts(measurement)])
 
 
-_DOUBTS = {"unsettled": "did not settle", "disturbed": "was disturbed by other programs"}
-
-
 def _doubts(measurement: Measurement) -> list[str]:
     """Return what a measurement's evidence says against its figure."""
     evidence = measurement.evidence
@@ -900,19 +914,6 @@ def _table_caption(measurement: Measurement) -> str:
     path = f"{measurement.initiator} → {measurement.target}"
     chase = chase_text(pattern)
     return f"{path}, {chase}; load {load}" if chase else f"{path}, load {load}"
-
-
-_LABELLED = 10
-"""Curves up to which each has its share of reads at its end."""
-_NEAR = 0.01
-_ROOM = 0.5
-"""Share of the axis that a line of words takes."""
-_SAID_APART = ("delay_ns", "inject", "load_threads", "mix", "load_from", "load_to")
-_SMALL = ("load_order", "load_access_size", "load_size", "stride")
-_X: Spec = {"field": "x", "type": "quantitative", "title": "bandwidth on the bus, GB/s"}
-_Y: Spec = {"field": "value", "type": "quantitative", "title": "latency, ns"}
-_FAMILY_PICTURES_POINT: Spec = {"type": "point", "size": 30, "opacity": 1}
-_PANEL = {"anchor": "start", "color": "role:ink", "fontSize": 13}
 
 
 def families(given: PictureInput) -> list[Picture]:
@@ -1057,7 +1058,7 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
         },
         {
             "transform": [{"filter": "!datum.doubtful"}],
-            "mark": {**_FAMILY_PICTURES_POINT, "filled": True},
+            "mark": {**_MARK, "filled": True},
             "encoding": marks,
         },
         *_doubtful(rows, marks),
@@ -1079,7 +1080,7 @@ def _doubtful(rows: Sequence[dict[str, Any]], marks: Spec) -> list[Spec]:
     """Return hollow points where figures are in doubt, and what that means."""
     if not any(row["doubtful"] for row in rows):
         return []
-    hollow = {"mark": {**_FAMILY_PICTURES_POINT, "fill": "role:paper"}, "encoding": marks}
+    hollow = {"mark": {**_MARK, "fill": "role:paper"}, "encoding": marks}
     remark = shapes.doubtful_remark()
     return [{"transform": [{"filter": "datum.doubtful"}], **hollow}, remark]
 
@@ -1159,11 +1160,6 @@ def _labels(family: Family, y: Spec) -> Spec:
     }
 
 
-"""How hard a point was loaded."""
-_SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
-"""Said only where curves differ in it."""
-
-
 def curves(given: PictureInput) -> list[Picture]:
     """Latency over measured bandwidth, a curve for each target and mix of load of an initiator,
     from light load to heavy; all initiators on one scale. Families of many curves have pictures
@@ -1190,7 +1186,7 @@ class _Drawn:
         self.group = group
         loaded = [m for m in group if delay_of(m) is not None]
         several = len(distinct(loaded, "target")) > 1
-        names = (["target"] if several else []) + varying(loaded, "path", *_INJECTED)
+        names = (["target"] if several else []) + varying(loaded, "path", *_POINT)
         self.where = initiator if several or not loaded else path_of(loaded[0])
         self.rows: list[dict[str, Any]] = []
         self.knees: list[dict[str, Any]] = []
@@ -1214,27 +1210,11 @@ class _Drawn:
         return Picture(
             key=slug(f"loaded {self.where}"),
             title=f"Latency under load, {self.where}",
-            subtitle=constants(self.group, *_INJECTED, *_SAME),
+            subtitle=constants(self.group, *_POINT, *_SAME),
             alt=" ".join(self.said),
             spec=shapes.curves(self.rows, x, y, _knee_marks(self.knees)),
             measurements=self.group,
         )
-
-
-_BANDWIDTH: Spec = {
-    "field": "x",
-    "type": "quantitative",
-    "title": "bandwidth measured during the chase, GB/s",
-    "scale": {"zero": True},
-    "axis": {"tickCount": 6},
-}
-_LATENCY: Spec = {
-    "field": "value",
-    "type": "quantitative",
-    "title": "latency, ns",
-    "scale": {"zero": True},
-    "axis": {"tickCount": 6},
-}
 
 
 def _latency(rows: list[dict[str, Any]]) -> Spec:

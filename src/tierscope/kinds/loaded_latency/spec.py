@@ -33,6 +33,19 @@ from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, v
 if TYPE_CHECKING:
     from tierscope.model.topology import Cache
 
+COARSE_DELAYS_NS = (8000, 2400, 1000, 400, 160, 0)
+"""Delays that every curve begins with, from light load to full; refinement adds others."""
+IDLE_BEFORE = (0, 3, 6)
+"""Places among them of the idle controls."""
+MIN_POINTS = len(COARSE_DELAYS_NS)
+"""Loaded points that every curve has."""
+DEFAULT_POINTS = 12
+MAX_POINTS = 200
+_MAX_GB = 1e5
+_PRECISION = 0.02
+_ID_TAIL = 10
+"""Characters of an id that are left to tell the points of a curve apart."""
+
 
 class Load(Stream):
     """The load on the memory while the chase runs."""
@@ -117,14 +130,6 @@ class LoadedLatencySpec(MemorySpec):
 SPEC = LoadedLatencySpec
 
 
-COARSE_DELAYS_NS = (8000, 2400, 1000, 400, 160, 0)
-"""Delays that every curve begins with, from light load to full; refinement adds others."""
-IDLE_BEFORE = (0, 3, 6)
-"""Places among them of the idle controls."""
-MIN_POINTS = len(COARSE_DELAYS_NS)
-"""Loaded points that every curve has."""
-
-
 def first_points(curve: LoadedLatencySpec) -> Iterator[LoadedLatencySpec]:
     """Yield a curve's first points, loads going up, with idle controls between them."""
     controls = 0
@@ -166,15 +171,6 @@ def thread_points(curve: LoadedLatencySpec, counts: Sequence[int]) -> Iterator[L
         cpus = curve.load.cpus[: count or None]
         load = curve.load.model_copy(update={"cpus": cpus, "idle": count == 0})
         yield curve.model_copy(update={"id": f"{curve.id}.t{count}", "load": load})
-
-
-DEFAULT_POINTS = 12
-MAX_POINTS = 200
-
-_MAX_GB = 1e5
-_PRECISION = 0.02
-_ID_TAIL = 10
-"""Characters of an id that are left to tell the points of a curve apart."""
 
 
 class LoadOptions(Ruled):

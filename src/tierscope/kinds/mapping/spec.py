@@ -17,6 +17,8 @@ from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spe
 if TYPE_CHECKING:
     from tierscope.model.topology import Cache
 
+_SIZE = 64 * MIB
+
 
 class MappingPattern(Ruled):
     """Anonymous memory that is mapped, touched page by page, and unmapped."""
@@ -68,9 +70,6 @@ class MappingSpec(MemorySpec):
 
 
 SPEC = MappingSpec
-
-
-_SIZE = 64 * MIB
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MappingSpec]:

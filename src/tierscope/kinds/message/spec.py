@@ -34,6 +34,17 @@ OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 _LOOK_S = 60.0
 """Time limit for ranks to name their hosts' ports."""
 _DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
+_T = TypeVar("_T")
+_PAIRS = Option(
+    "pairs",
+    "LIST",
+    "first (rank 0 and the first other host), all (in rounds in which each host has one "
+    "partner), bisection (one half of the hosts with the other, at once), or A-B",
+    "first",
+)
+_PATIENCE = Option(
+    "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
+)
 
 
 class HostPort(Model):
@@ -237,9 +248,6 @@ def _bytes_per_s(end: MessageEnd) -> float:
 SPEC = MessageSpec
 
 
-_T = TypeVar("_T")
-
-
 def all_rounds(members: Sequence[_T]) -> list[list[tuple[_T, _T]]]:
     """Return rounds in which each member meets each other one once, and one at a time.
 
@@ -304,18 +312,6 @@ class _Figure:
     pairs: Pairs
     round: int = 0
     at_once: int = 1
-
-
-_PAIRS = Option(
-    "pairs",
-    "LIST",
-    "first (rank 0 and the first other host), all (in rounds in which each host has one "
-    "partner), bisection (one half of the hosts with the other, at once), or A-B",
-    "first",
-)
-_PATIENCE = Option(
-    "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
-)
 
 
 def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[MessageSpec]:

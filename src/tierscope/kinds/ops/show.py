@@ -27,6 +27,11 @@ from tierscope.report.view import Column, View
 
 WHERE = tuple(f"on_{part}" for part in PARTS)
 """Properties that say where parts are; figures that differ in no others stand side by side."""
+_SWEPT = ("threads", "interleave", "keys", "scan_length", "inner_node", "leaf_node", "zipf_alpha")
+_MIN_POINTS = 3
+_HIDDEN = ("path", "target", *WHERE)
+_SAID = ("structure", "operation", "sample_every", *WHERE)
+"""Properties that titles and names of placements say, or that change no figure."""
 
 
 def where_parts_are(measurement: Measurement) -> dict[str, str]:
@@ -156,13 +161,6 @@ def _notes(measured: list[Measurement]) -> list[str]:
     if any(m.pattern.get("operation") in ("insert", "update") for m in measured):
         lines.append("threads that write have a structure of their own each")
     return lines
-
-
-_SWEPT = ("threads", "interleave", "keys", "scan_length", "inner_node", "leaf_node", "zipf_alpha")
-_MIN_POINTS = 3
-_HIDDEN = ("path", "target", *WHERE)
-_SAID = ("structure", "operation", "sample_every", *WHERE)
-"""Properties that titles and names of placements say, or that change no figure."""
 
 
 def placements(given: PictureInput) -> Iterator[Picture]:

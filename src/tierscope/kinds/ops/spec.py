@@ -76,6 +76,44 @@ _BLOCK = 4096
 _LEVELS = 4
 _FILTER_BITS = 10
 """Bits of a Bloom filter for each key."""
+SKEWED = ("btree", "hash", "lsm")
+"""Structures that some keys of are asked for more often than others."""
+OF_FILES = ("btree", "hash")
+"""Structures that take their keys from a file."""
+INTERLEAVED = (("btree", "lookup"), ("hash", "lookup"), ("relations", "join"))
+"""Structures and operations that have several keys under way in a thread."""
+MAX_KEYS = 1 << 36
+_FEWEST_TO_INSERT = 1 << 15
+_FEWEST_ROWS = 1024
+_USUAL_FEWEST = 64
+_FEWEST_KEYS = {"insert": _FEWEST_TO_INSERT, "filter": _FEWEST_ROWS, "merge": _FEWEST_ROWS}
+"""Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
+_MAX_INTERLEAVE = 64
+_MAX_PARTITIONS = 4096
+_MAX_RUNS = 256
+ENGINE_CONSTANTS: dict[str, int | float] = {
+    "fill_percent": _FILL_PERCENT,
+    "max_depth": _MAX_DEPTH,
+    "max_load": _MAX_LOAD,
+    "block": _BLOCK,
+    "levels": _LEVELS,
+    "filter_bits": _FILTER_BITS,
+    "fewest_keys": _USUAL_FEWEST,
+    "fewest_rows": _FEWEST_ROWS,
+    "fewest_to_insert": _FEWEST_TO_INSERT,
+    "max_interleave": _MAX_INTERLEAVE,
+    "max_partitions": _MAX_PARTITIONS,
+    "max_runs": _MAX_RUNS,
+}
+"""Layout constants of the engine; ``make schema`` writes them for it."""
+Node = Annotated[int, IN_BYTES, Field(ge=128, le=1 << 16, multiple_of=64)]
+_BYTES_OF_KEY = {"column": 16}
+_USUAL_BYTES_OF_KEY = 64
+"""Of a default working set, for each key: about twice what a key takes, so that structures of all
+kinds come out past the caches and fit beside each other."""
+_PART = re.compile(r",(?=\s*\w+\s*=)")
+Placed = Mapping[str, Placement]
+"""The placement of each part of a structure."""
 
 
 @dataclass(frozen=True)
@@ -230,12 +268,6 @@ STRUCTURES: dict[str, Structure] = {
         part_bytes=_lsm,
     ),
 }
-SKEWED = ("btree", "hash", "lsm")
-"""Structures that some keys of are asked for more often than others."""
-OF_FILES = ("btree", "hash")
-"""Structures that take their keys from a file."""
-INTERLEAVED = (("btree", "lookup"), ("hash", "lookup"), ("relations", "join"))
-"""Structures and operations that have several keys under way in a thread."""
 OF_STRUCTURES = tuple(dict.fromkeys(name for one in STRUCTURES.values() for name in one.own))
 """Fields of the pattern that only some structures have."""
 
@@ -246,35 +278,6 @@ def having(field: str) -> tuple[str, ...]:
 
 
 PARTS = tuple(dict.fromkeys(part for one in STRUCTURES.values() for part in one.parts))
-
-
-MAX_KEYS = 1 << 36
-_FEWEST_TO_INSERT = 1 << 15
-_FEWEST_ROWS = 1024
-_USUAL_FEWEST = 64
-_FEWEST_KEYS = {"insert": _FEWEST_TO_INSERT, "filter": _FEWEST_ROWS, "merge": _FEWEST_ROWS}
-"""Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
-_MAX_INTERLEAVE = 64
-_MAX_PARTITIONS = 4096
-_MAX_RUNS = 256
-
-ENGINE_CONSTANTS: dict[str, int | float] = {
-    "fill_percent": _FILL_PERCENT,
-    "max_depth": _MAX_DEPTH,
-    "max_load": _MAX_LOAD,
-    "block": _BLOCK,
-    "levels": _LEVELS,
-    "filter_bits": _FILTER_BITS,
-    "fewest_keys": _USUAL_FEWEST,
-    "fewest_rows": _FEWEST_ROWS,
-    "fewest_to_insert": _FEWEST_TO_INSERT,
-    "max_interleave": _MAX_INTERLEAVE,
-    "max_partitions": _MAX_PARTITIONS,
-    "max_runs": _MAX_RUNS,
-}
-"""Layout constants of the engine; ``make schema`` writes them for it."""
-
-Node = Annotated[int, IN_BYTES, Field(ge=128, le=1 << 16, multiple_of=64)]
 
 
 class OpsPattern(Ruled):
@@ -553,16 +556,6 @@ def where_of(placement: Placement) -> str:
 
 
 SPEC = OpsSpec
-
-
-_BYTES_OF_KEY = {"column": 16}
-_USUAL_BYTES_OF_KEY = 64
-"""Of a default working set, for each key: about twice what a key takes, so that structures of all
-kinds come out past the caches and fit beside each other."""
-_PART = re.compile(r",(?=\s*\w+\s*=)")
-
-Placed = Mapping[str, Placement]
-"""The placement of each part of a structure."""
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[OpsSpec]:

@@ -40,6 +40,8 @@ BY_FILE = ("msync", "fdatasync")
 BY_POOL = ("pool-persist", "transaction", "allocation")
 UNPERSISTED = {"nt-drain": "nt-stores"}
 """The method of the same stores without what has them persist; of others, ``stores``."""
+_OF_ARM = ("stores", "dc-cvap", "dc-cvac", "nt-stores", "nt-drain")
+_OF_X86 = ("stores", "clwb", "clflushopt", "clflush", "nt-stores", "nt-drain")
 
 
 class PersistPattern(Ruled):
@@ -130,10 +132,6 @@ class PersistSpec(MemorySpec):
 
 
 SPEC = PersistSpec
-
-
-_OF_ARM = ("stores", "dc-cvap", "dc-cvac", "nt-stores", "nt-drain")
-_OF_X86 = ("stores", "clwb", "clflushopt", "clflush", "nt-stores", "nt-drain")
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[PersistSpec]:

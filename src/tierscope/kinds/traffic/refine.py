@@ -15,6 +15,8 @@ _STEPS = (1.5, 1.25, 1.1, 1.05)
 """Factors of a node's share by which points lie about the best one, coarse to fine."""
 _BASE_PAGE = 4096
 _PAGES = {"thp": 2 << 20, **HUGETLB}
+_MARK = ".f"
+"""Ends the ids of further points."""
 
 
 def further_points(
@@ -46,10 +48,6 @@ def further_points(
 def further_seconds(specs: Sequence[TrafficSpec], how: Refinement) -> float:
     """Return the most seconds that further points add to a plan."""
     return sum(how.ratios * group[0].sampling.budget_s for group in _groups(specs))
-
-
-_MARK = ".f"
-"""Ends the ids of further points."""
 
 
 def _groups(specs: Sequence[TrafficSpec]) -> list[list[TrafficSpec]]:

@@ -53,6 +53,23 @@ Weights = tuple[tuple[int, int], ...]
 
 _THREADS = "threads"
 _NOT_PATTERN = (_THREADS, "policy", "mechanism", "backing")
+_UNSAID = ("writes", "stores", "zipf_alpha", "prefetch", "delay_ns", "threads", "policy",
+           "mechanism")  # fmt: skip
+_SPREAD_PICTURES_UNSAID = tuple(key for key in _UNSAID if key != _THREADS)
+_TICKS = (80, 20, 8, 4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 20, 1 / 80)
+_LABEL = (
+    "datum.value >= 1 ? format(datum.value, '.3~g') + ':1' : '1:' + format(1 / datum.value, '.3~g')"
+)
+_MOST = 80.0
+"""Pages on one node for each on the other, at either end of the axis."""
+_STEPS = 60
+_ROOM = 1.08
+_MIX = ("mix", "writes", "stores")
+_SWEPT = ("prefetch", "delay_ns", "zipf_alpha", "access_size", "size")
+_TITLES = {"prefetch": "prefetch distance", "delay_ns": "delay between accesses",
+           "zipf_alpha": "Zipf's alpha", "size": "working set"}  # fmt: skip
+_ON_BUS = "bandwidth_with_write_allocate"
+_ALL = "total_bandwidth"
 
 
 def is_gain(ratio: Figure) -> bool | None:
@@ -276,10 +293,6 @@ def studies(measurements: Iterable[Measurement], topology: Topology | None) -> l
     return [study for study in found.values() if study.threads]
 
 
-_UNSAID = ("writes", "stores", "zipf_alpha", "prefetch", "delay_ns", "threads", "policy",
-           "mechanism")  # fmt: skip
-
-
 def show_spreads(console: Console, run: Run) -> None:
     """Print a table for each access pattern and thread count, and what comes of it."""
     found = studies_of(run)
@@ -432,25 +445,6 @@ def _predicted(found: Prediction | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-_SPREAD_PICTURES_UNSAID = (
-    "writes",
-    "stores",
-    "zipf_alpha",
-    "prefetch",
-    "delay_ns",
-    "policy",
-    "mechanism",
-)
-_TICKS = (80, 20, 8, 4, 2, 1, 1 / 2, 1 / 4, 1 / 8, 1 / 20, 1 / 80)
-_LABEL = (
-    "datum.value >= 1 ? format(datum.value, '.3~g') + ':1' : '1:' + format(1 / datum.value, '.3~g')"
-)
-_MOST = 80.0
-"""Pages on one node for each on the other, at either end of the axis."""
-_STEPS = 60
-_ROOM = 1.08
-
-
 def gains(given: PictureInput) -> Iterator[Picture]:
     """Draw, of each pair of nodes, the gain over the own node only against the ratio of pages."""
     found = studies(given.measured, given.run.header.topology)
@@ -557,14 +551,6 @@ def _baseline() -> Spec:
         "mark": {"type": "rule", "color": "role:soft", "strokeDash": [2, 3], "aria": False},
         "encoding": {"y": {"field": "one", "type": "quantitative"}, "x": None},
     }
-
-
-_MIX = ("mix", "writes", "stores")
-_SWEPT = ("prefetch", "delay_ns", "zipf_alpha", "access_size", "size")
-_TITLES = {"prefetch": "prefetch distance", "delay_ns": "delay between accesses",
-           "zipf_alpha": "Zipf's alpha", "size": "working set"}  # fmt: skip
-_ON_BUS = "bandwidth_with_write_allocate"
-_ALL = "total_bandwidth"
 
 
 def mixes(given: PictureInput) -> list[Picture]:

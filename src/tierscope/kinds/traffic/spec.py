@@ -30,6 +30,8 @@ from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spe
 if TYPE_CHECKING:
     from tierscope.model.path import Limit, Paths
 
+_BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
+
 
 class NamedStream(Stream):
     """One of several streams."""
@@ -104,9 +106,6 @@ class TrafficSpec(Threads, MemorySpec):
 
 
 SPEC = TrafficSpec
-
-
-_BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[TrafficSpec]:

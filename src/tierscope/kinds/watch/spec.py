@@ -16,6 +16,11 @@ from tierscope.plans.axes import checked, identity, parsed
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
+LONGEST_S = 86400.0
+"""Longest watch: a day."""
+_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+_INTERVAL = Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s")
+
 
 class WatchPattern(Model):
     """How often counters are read."""
@@ -63,14 +68,6 @@ class WatchSpec(MeasurementSpec):
 
 
 SPEC = WatchSpec
-
-
-LONGEST_S = 86400.0
-"""Longest watch: a day."""
-_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
-
-
-_INTERVAL = Option("interval", "TIME", "From one reading to the next, from 100ms to an hour", "1s")
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[WatchSpec]:

@@ -23,6 +23,17 @@ _CACHES = {"cache": "clwb", "write-back": "clwb", "flush": "clflush", "flush-opt
 """Cache instructions as operations and mixes here name them."""
 _OPERATIONS = {"stream-read": "read-nt", "stream-write": "write-nt"}
 _ORDERS = {"sequential": "sequential", "sequential_desc": "reverse"}
+_RENAMED = {
+    "memory_region_size": "m0_region_size",
+    "numa_memory_nodes": "m0_numa_nodes",
+    "numa_memory_node_weights": "m0_numa_node_weights",
+    "secondary_memory_region_size": "m1_region_size",
+    "secondary_numa_memory_nodes": "m1_numa_nodes",
+    "secondary_numa_memory_node_weights": "m1_numa_node_weights",
+}
+"""Keys of workload files whose results have another name."""
+_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+_MAX_PROGRAMS = 3
 
 
 @dataclass(frozen=True)
@@ -152,19 +163,6 @@ def access_pattern(config: Entry) -> dict[str, Any]:
 def placed(region: Region) -> dict[str, Any]:
     """Return the pattern's keys for a region on several nodes."""
     return {"policy": region.policy, "split": region.split}
-
-
-_RENAMED = {
-    "memory_region_size": "m0_region_size",
-    "numa_memory_nodes": "m0_numa_nodes",
-    "numa_memory_node_weights": "m0_numa_node_weights",
-    "secondary_memory_region_size": "m1_region_size",
-    "secondary_numa_memory_nodes": "m1_numa_nodes",
-    "secondary_numa_memory_node_weights": "m1_numa_node_weights",
-}
-"""Keys of workload files whose results have another name."""
-_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-_MAX_PROGRAMS = 3
 
 
 def recognises(source: Source) -> bool:

@@ -24,6 +24,7 @@ _CROWDED_SAMPLE_S = 0.1
 _PAGE = 4096
 Shares = dict[int, float]
 """Shares of a region, by node."""
+_ALL = 100
 
 
 @dataclass(frozen=True)
@@ -290,9 +291,6 @@ def _fixed(part: Part, asked: int, most: int | None) -> Team:
     if len(set(chosen)) < len(chosen):
         return Team(initiator, (), sets=tuple((cpu,) for cpu in chosen), count=count)
     return Team(initiator, tuple(chosen), count=count)
-
-
-_ALL = 100
 
 
 @dataclass(frozen=True)

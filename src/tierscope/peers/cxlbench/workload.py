@@ -50,6 +50,18 @@ PIN_MODES = ("all-numa", "single-numa", "single-fixed")
 
 Reader = Callable[[Place, Any, str], Any]
 """Parses the YAML node of a key; raises UserError with file and line."""
+NEWER = frozenset(
+    {"cache_instruction", "min_io_batch_size", "device_path", "region_offset", "replications",
+     "generate_read_data", "secondary_device_path", "secondary_region_offset"}
+)  # fmt: skip
+"""Names that only the newer branches have, whose results use them, too."""
+_SECTIONS = ("matrix", "args", "parallel_benchmark")
+_SUFFIXES = (".yaml", ".yml")
+_OURS = "measurements"
+_PARTS = 2
+_UNSET = (1 << 64) - 1
+"""Unset numbers in its result files."""
+_OLDER_CACHE = {"write-back": "cache", "stream": "nocache"}
 
 
 @dataclass(frozen=True)
@@ -173,17 +185,6 @@ _KEYS = (
 KEYS: dict[str, Key] = {name: key for key in _KEYS for name in (key.name, *key.aliases)}
 """Keys by every name."""
 DEFAULTS: dict[str, Any] = {key.name: key.default for key in _KEYS}
-NEWER = frozenset(
-    {"cache_instruction", "min_io_batch_size", "device_path", "region_offset", "replications",
-     "generate_read_data", "secondary_device_path", "secondary_region_offset"}
-)  # fmt: skip
-"""Names that only the newer branches have, whose results use them, too."""
-
-
-_SECTIONS = ("matrix", "args", "parallel_benchmark")
-_SUFFIXES = (".yaml", ".yml")
-_OURS = "measurements"
-_PARTS = 2
 
 
 @dataclass(frozen=True)
@@ -392,11 +393,6 @@ def _values(place: Place, node: Any, word: str) -> list[Any]:
             node, f"key '{word}' of a matrix has to be a list with at least one value"
         )
     return [KEYS[word].read(place, item, word) for item in node.value]
-
-
-_UNSET = (1 << 64) - 1
-"""Unset numbers in its result files."""
-_OLDER_CACHE = {"write-back": "cache", "stream": "nocache"}
 
 
 @dataclass(frozen=True)

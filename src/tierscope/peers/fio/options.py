@@ -11,6 +11,31 @@ from tierscope.peers.fio import values
 from tierscope.peers.fio.values import Numbers
 from tierscope.plans.grammar import parse_choice
 
+_OTHERS = {
+    "it does not read or write files": (
+        "null", "cpp_null", "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
+        "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
+    ),
+    "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
+    "it goes over the network by a library of its own; mount the storage and name a file": (
+        "http", "rados", "rbd", "gfapi", "gfapi_async", "libiscsi",
+        "libhdfs", "nbd", "nfs", "dfs", "ime_psync", "ime_psyncv", "ime_aio",
+    ),
+    "it sends commands to a device past its block layer; use io_uring on a block device": (
+        "sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd", "guasi",
+    ),
+    "persistent memory is not measured by it; use mmap on a file of it": (
+        "libpmem", "dev-dax", "pmemblk", "dev_dax",
+    ),
+    "GPUs of AMD are not measured": ("libhipfile",),
+    "tierscope does not do I/O this way; psync and libaio are closest": (
+        "posixaio", "splice", "vsync", "syslet-rw", "external",
+    ),
+}  # fmt: skip
+_OFF = ("0", "none", "false", "off")
+_PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
+Parse = Callable[[Numbers, str], Any]
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -35,28 +60,6 @@ ENGINES = {
         Engine("libcufile", "cufile"),
     )
 }
-
-_OTHERS = {
-    "it does not read or write files": (
-        "null", "cpp_null", "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
-        "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
-    ),
-    "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
-    "it goes over the network by a library of its own; mount the storage and name a file": (
-        "http", "rados", "rbd", "gfapi", "gfapi_async", "libiscsi",
-        "libhdfs", "nbd", "nfs", "dfs", "ime_psync", "ime_psyncv", "ime_aio",
-    ),
-    "it sends commands to a device past its block layer; use io_uring on a block device": (
-        "sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd", "guasi",
-    ),
-    "persistent memory is not measured by it; use mmap on a file of it": (
-        "libpmem", "dev-dax", "pmemblk", "dev_dax",
-    ),
-    "GPUs of AMD are not measured": ("libhipfile",),
-    "tierscope does not do I/O this way; psync and libaio are closest": (
-        "posixaio", "splice", "vsync", "syslet-rw", "external",
-    ),
-}  # fmt: skip
 
 
 def engine(text: str) -> Engine:
@@ -92,8 +95,6 @@ def by_name(*rows: Fixed) -> dict[str, Fixed]:
 
 
 _ignored = partial(Fixed, ignored=True)
-_OFF = ("0", "none", "false", "off")
-_PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
 FIXED = by_name(
     Fixed("thread threads", "is 0 or 1", ("0", "1"), bare=True),
     Fixed("opendir", "files below a directory are not searched; name them by filename"),
@@ -224,9 +225,6 @@ def check_fixed(name: str, given: Given) -> str:
     if not found.ignored:
         raise UserError(f"{given.place}={given.value}: {found.why}")
     return f"{name}={given.value} changes nothing: {found.why}"
-
-
-Parse = Callable[[Numbers, str], Any]
 
 
 @dataclass(frozen=True)

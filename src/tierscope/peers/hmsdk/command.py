@@ -9,6 +9,9 @@ from tierscope.cli import options
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import Entry, LazyGroup
 
+_COMMANDS = ("record", "top", "dump", "report", "info", "help")
+_NODE = click.IntRange(0, 1023)
+
 
 @options.command("bwactl")
 @options.file_option("--mlc-file", "MLC's matrix of bandwidths  [default: measure one]")
@@ -52,9 +55,6 @@ def bwactl(
     from tierscope.peers.hmsdk.bwactl import set_weights
 
     return set_weights(output, mlc_file, lstopo_file, topology, max_weight, hmsdk_rule, dry_run)
-
-
-_COMMANDS = ("record", "top", "dump", "report", "info", "help")
 
 
 @options.command("bwprof")
@@ -110,9 +110,6 @@ def bwprof(
         shown = top or command == "top"
         return record(interval, duration, socket, kept, shown, output)
     return show(command, directory, output)
-
-
-_NODE = click.IntRange(0, 1023)
 
 
 def _ways(

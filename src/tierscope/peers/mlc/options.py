@@ -22,6 +22,16 @@ from tierscope.model.stream import StreamPattern
 from tierscope.peers.drop_in import Given, Values, errors_at, parse_flags, path, whole, word
 from tierscope.plans.grammar import parse_duration, parse_size
 
+_KIB = 1 << 10
+_CPU = whole(0, 65535)
+_NODE = whole(0, 1023)
+_NO_PMEM = "persistent memory is measured by 'tierscope persist' and --to pmem:PATH"
+_ALIASES = {"peak_bandwidth": "peak_injection_bandwidth"}
+"""Names of older versions."""
+_SCAN = "memory_bandwidth_scan"
+_OWN = ("help", "version", "json")
+_HELP = "see 'tierscope mlc --help'"
+
 
 @dataclass(frozen=True)
 class Mix:
@@ -122,7 +132,6 @@ BARE = (LATENCY, PEAK_INJECTION, MATRIX, LOADED, C2C)
 """Modes of ``mlc`` without arguments, in order."""
 _BANDWIDTHS = (MATRIX, PEAK_INJECTION, MAX, LOADED)
 _LATENCIES = (LATENCY, IDLE, LOADED)
-_KIB = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -185,9 +194,6 @@ def _seconds(text: str) -> float:
     return parse_duration(text, 0, 86400)
 
 
-_CPU = whole(0, 65535)
-_NODE = whole(0, 1023)
-_NO_PMEM = "persistent memory is measured by 'tierscope persist' and --to pmem:PATH"
 OPTIONS = (
     Option("a", "", "every CPU in turn", (IDLE,)),
     Option("b", "SIZE", "buffer, a thread's where threads load: KiB, or with k, m or g",
@@ -245,12 +251,7 @@ BY_FLAG = {option.flag: option for option in OPTIONS}
 
 
 _SHORT = "h" + "".join(f"{flag}:" if option.metavar else flag for flag, option in BY_FLAG.items())
-_ALIASES = {"peak_bandwidth": "peak_injection_bandwidth"}
-"""Names of older versions."""
-_SCAN = "memory_bandwidth_scan"
-_OWN = ("help", "version", "json")
 _LONG = (*MODES, *_ALIASES, _SCAN, *_OWN)
-_HELP = "see 'tierscope mlc --help'"
 
 
 def parse_line(arguments: Sequence[str]) -> Line:

@@ -27,6 +27,7 @@ _ENGINE_NAMES: dict[CopyEngine, str] = {
     "sm": "a kernel",
     "tma": "the bulk copy unit",
 }
+_COPY = "A copy inside one GPU{}; bytes count once"
 
 
 def _tests_of(engine: CopyEngine) -> list[Test]:
@@ -182,7 +183,6 @@ def _local_test(name: str, description: str, cells: Cells, engine: CopyEngine, w
     return Test(f"device_local_{name}", description, cells, engine, title)
 
 
-_COPY = "A copy inside one GPU{}; bytes count once"
 TESTS: tuple[Test, ...] = (
     *_tests_of("ce"),
     *_tests_of("sm"),

@@ -29,6 +29,8 @@ _LATENCY_STRIDE = 128
 _SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
 _CONTENDED = Sampling(budget_s=1.2, sample_s=0.01)
 """For both directions at once with the host, whose rates vary more."""
+Way = tuple[tuple[int, int], bool]
+"""Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +172,6 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
             yield _copy(test, settings, 0, column, transfers, sampling)
 
     return cells
-
-
-Way = tuple[tuple[int, int], bool]
-"""Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
 
 
 def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:

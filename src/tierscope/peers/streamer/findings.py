@@ -53,6 +53,10 @@ _TENTH = 0.1
 
 Values = dict[str, float]
 """By operation: a change, a factor, or bytes/s."""
+_LEVEL = 0.05
+"""Change of a curve, and difference of two, from which on they are said to differ."""
+Pairs = Iterator[tuple[Way, Way]]
+"""A baseline, and the way that is compared with it."""
 
 
 @dataclass(frozen=True)
@@ -217,10 +221,6 @@ def _judged(data: _Published) -> Iterator[Finding]:
         yield Finding("paper", data.first.machine, text, values=values)
 
 
-_LEVEL = 0.05
-"""Change of a curve, and difference of two, from which on they are said to differ."""
-
-
 def findings(study: Study, limits: Limits) -> list[Finding]:
     """Return what one machine's figures say, topic by topic."""
     return [
@@ -326,10 +326,6 @@ def _loses_far(study: Study, socket: int, base: Memory, other: Memory) -> bool:
 
 def _held_alike(base: Memory, other: Memory) -> bool:
     return (base.persistent, base.backing) == (other.persistent, other.backing)
-
-
-Pairs = Iterator[tuple[Way, Way]]
-"""A baseline, and the way that is compared with it."""
 
 
 def _of_one_socket(study: Study, compares: Callable[[Study, int, Memory, Memory], bool]) -> Pairs:

@@ -56,6 +56,7 @@ _MAX_THREADS = 65536
 
 Rates = dict[int, dict[str, Point]]
 """By number of threads and operation."""
+_OWN = re.compile(r"(?:pmem|numa)#\d{1,4}(?:,\d{1,4})* [\w ]+?(?: of socket \d{1,4})?")
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,6 @@ def _memory(key: _Key, cxl: str) -> Memory:
     kind, _, socket_text = kind.partition(" of socket ")
     socket = int(socket_text) if socket_text else None
     return Memory(numbers, kind, socket, name.startswith("pmem"), key.backing)
-
-
-_OWN = re.compile(r"(?:pmem|numa)#\d{1,4}(?:,\d{1,4})* [\w ]+?(?: of socket \d{1,4})?")
 
 
 def memory_text(memory: Memory) -> str:

@@ -42,6 +42,39 @@ from tierscope.suites.suite import Prepared
 
 DEVICE = "device"
 """The backing of a device of DAX, which has no file that a pool could be in."""
+STORES = ("ordinary", "non-temporal")
+_OBJECTS = "pool-objects"
+_ARRAYS = 3
+_EACH = 8
+"""All thread counts up to this one are measured by default; beyond, about as many per socket."""
+OPTIONS = (
+    Option("groups", "LIST", ", ".join(GROUPS), "all"),
+    Option("op", "LIST", ", ".join(OPERATIONS), "all"),
+    Option("stores", "LIST", "ordinary, or non-temporal", "ordinary, as in the study"),
+    options.BACKING.but(
+        help="What holds persistent data: file, pool (libpmemobj), pool-objects (ids translated "
+        "for each element, as STREAM-PMem does)",
+        default="pool,pool-objects",
+    ),
+    options.BACKED_BY,
+    Option(
+        "destroy-data",
+        "LIST",
+        "Overwrite these devices of DAX: names (dax0.0) or their namespaces' UUIDs",
+    ),
+    options.THREADS.but(
+        help="Threads, one a core, as in 1..all; more than a socket has go to all sockets",
+        default="1..8, then some, all cores of each socket among them",
+    ),
+    options.SIZE.but(help="Bytes of each array", default="4 x the last-level caches"),
+    options.PAGES.but(default="base, which emulated persistent memory has, too"),
+    options.PRECISION.but(default="2%"),
+    options.BUDGET.but(default="500ms"),
+    options.SAMPLE,
+)
+_DEFAULTS = {"precision": "2%", "budget": "500ms", "pages": "base"}
+_Key = tuple[frozenset[int], str, str, str]
+"""CPUs, target, backing, operation without its kind of stores."""
 
 
 @dataclass(frozen=True)
@@ -292,40 +325,6 @@ def unwritten(topology: Topology, groups: Sequence[str], measured: Collection[st
     ]
 
 
-STORES = ("ordinary", "non-temporal")
-_OBJECTS = "pool-objects"
-_ARRAYS = 3
-_EACH = 8
-"""All thread counts up to this one are measured by default; beyond, about as many per socket."""
-
-OPTIONS = (
-    Option("groups", "LIST", ", ".join(GROUPS), "all"),
-    Option("op", "LIST", ", ".join(OPERATIONS), "all"),
-    Option("stores", "LIST", "ordinary, or non-temporal", "ordinary, as in the study"),
-    options.BACKING.but(
-        help="What holds persistent data: file, pool (libpmemobj), pool-objects (ids translated "
-        "for each element, as STREAM-PMem does)",
-        default="pool,pool-objects",
-    ),
-    options.BACKED_BY,
-    Option(
-        "destroy-data",
-        "LIST",
-        "Overwrite these devices of DAX: names (dax0.0) or their namespaces' UUIDs",
-    ),
-    options.THREADS.but(
-        help="Threads, one a core, as in 1..all; more than a socket has go to all sockets",
-        default="1..8, then some, all cores of each socket among them",
-    ),
-    options.SIZE.but(help="Bytes of each array", default="4 x the last-level caches"),
-    options.PAGES.but(default="base, which emulated persistent memory has, too"),
-    options.PRECISION.but(default="2%"),
-    options.BUDGET.but(default="500ms"),
-    options.SAMPLE,
-)
-_DEFAULTS = {"precision": "2%", "budget": "500ms", "pages": "base"}
-
-
 @dataclass(frozen=True)
 class _Args:
     """Options, checked."""
@@ -482,10 +481,6 @@ def study_of(run: Run) -> Study:
             for line in lines(topology, list(GROUPS), backings)
         ],
     )
-
-
-_Key = tuple[frozenset[int], str, str, str]
-"""CPUs, target, backing, operation without its kind of stores."""
 
 
 def _key_of(measurement: Measurement, run: Run) -> _Key:

@@ -23,6 +23,7 @@ GROUPS = {
 CLOSE, SPREAD = "close", "spread"
 LOCAL, REMOTE, FAR = "local", "remote socket", "far"
 """Place of a memory as the active CPUs see it. Far memory belongs to no socket, as CXL memory."""
+OPTANE_SOURCE = "Izraelevitz et al., arXiv:1903.05714, 2019"
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,6 @@ def operations_of(configurations: Sequence[Configuration]) -> list[str]:
 
 OPTANE_READ, OPTANE_WRITE = 6.6e9, 2.3e9
 """Bytes/s of one Optane DC module."""
-OPTANE_SOURCE = "Izraelevitz et al., arXiv:1903.05714, 2019"
 
 
 @dataclass(frozen=True)

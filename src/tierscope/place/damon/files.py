@@ -20,6 +20,15 @@ _BYTES = {
 }
 _NS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9,
        "d": 86400 * 10**9}  # fmt: skip
+_ACTIONS: tuple[str, ...] = damon.Action.__args__  # type: ignore[attr-defined]
+_IGNORED = {
+    "kdamond": ("state", "pid"),
+    "context": ("ops_attrs",),
+    "quotas": ("effective_sz_bytes",),
+    "scheme": ("stats", "tried_regions", "tried_bytes"),
+    "region": ("nr_accesses", "age", "sz_filter_passed"),
+}
+Value = TypeVar("Value")
 
 
 def number(text: str) -> int:
@@ -274,17 +283,6 @@ def _filter(one: damon.Filter) -> dict[str, Any]:
         if one.sizes is None
         else [format_size(int(size)) for size in one.sizes],
     }
-
-
-_ACTIONS: tuple[str, ...] = damon.Action.__args__  # type: ignore[attr-defined]
-_IGNORED = {
-    "kdamond": ("state", "pid"),
-    "context": ("ops_attrs",),
-    "quotas": ("effective_sz_bytes",),
-    "scheme": ("stats", "tried_regions", "tried_bytes"),
-    "region": ("nr_accesses", "age", "sz_filter_passed"),
-}
-Value = TypeVar("Value")
 
 
 def is_damo(root: Any) -> bool:

@@ -21,6 +21,11 @@ from tierscope.place.kernel import Kernel, KernelError
 from tierscope.place.nodes import nodes_with_memory
 
 _MEMORY = "/sys/devices/system/memory"
+KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
+_COUNT = f"{KDAMONDS}/nr_kdamonds"
+Write = tuple[str, str]
+"""A file and its value."""
+Item = TypeVar("Item")
 
 
 def check(kernel: Kernel, node: int) -> None:
@@ -91,13 +96,6 @@ def free_and_low(kernel: Kernel, node: int) -> tuple[int, int]:
         elif here and len(words) == 2 and words[0] == "low":
             low += int(words[1]) * page
     return free, low
-
-
-KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
-_COUNT = f"{KDAMONDS}/nr_kdamonds"
-Write = tuple[str, str]
-"""A file and its value."""
-Item = TypeVar("Item")
 
 
 class FeatureError(KernelError):
