@@ -10,7 +10,7 @@ Survival of_volatile(const PersistentFacts& facts, const std::string& backed_by)
     return {"no", fmt::format("{} is in volatile memory.", facts.file_system)};
   }
   return {"no",
-          fmt::format("By the user's word a {} keeps the memory, but {} is forgotten when the "
+          fmt::format("The user declared that a {} keeps the memory, but {} is forgotten when the "
                       "kernel ends.",
                       backed_by, facts.file_system)};
 }
@@ -27,7 +27,8 @@ Survival of_dax(const PersistentFacts& facts, const Stored& stores, const std::s
   const std::string keeper =
       domain == "memory_controller"
           ? "Memory keeps what has left the CPU caches (domain memory_controller)"
-          : fmt::format("By the user's word a {} keeps what has left the CPU caches", backed_by);
+          : fmt::format("The user declared that a {} keeps what has left the CPU caches",
+                        backed_by);
   if (stores.made_durable) return {"yes", keeper + ", and every store was flushed."};
   return {"no", keeper + ", but stores were not flushed: the last of them may be lost."};
 }

@@ -202,7 +202,7 @@ TEST_F(LoopDevice, KernelNamesAndOtherNamesDoNotDo) {
     const std::string message = refusal({path_, name, kSecondWord});
     EXPECT_NE(message.find("say nvme-Test_Drive_1234"), std::string::npos) << message;
   }
-  EXPECT_NE(refusal({backing_, "disk", ""}).find("no block device"), std::string::npos);
+  EXPECT_NE(refusal({backing_, "disk", ""}).find("not a block device"), std::string::npos);
   EXPECT_NE(refusal({"/dev/none", "none", ""}).find("cannot be opened"), std::string::npos);
 }
 
