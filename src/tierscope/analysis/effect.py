@@ -72,9 +72,9 @@ class Watched:
 def landing(watched: Watched) -> Landing | None:
     """Judge the largest of the looks; None where there is no policy or no memory.
 
-    A thread counts its rounds by itself, a step for each folio
-    (page, or huge page) that it gets first; so each thread may have begun a round of folios that it
-    has not finished, and shares may be off by as much, and by what else took steps.
+    A thread counts its rounds by itself, a step for each folio (page, or huge page) that it gets
+    first. So each thread may have an unfinished round of folios; shares may be off by these, and by
+    what else takes steps.
     """
     look, policy = watched.largest, watched.policy
     if policy is None or look is None or not look.anonymous_bytes:

@@ -11,7 +11,6 @@ from tierscope.model.run import Measurement
 if TYPE_CHECKING:
     from tierscope.model.spec import MeasurementSpec
 
-_TYPES = (bool, int, float, str)
 _MAX = 1 << 63
 _CALLED = {
     int: "a number from 0 on",
@@ -34,9 +33,11 @@ def check_recorded(measurement: Measurement) -> None:
             called = _CALLED[expected] if expected else "text or a number"
             raise ValueError(f"pattern.{key} is not {called}")
     kind = KINDS.get(measurement.kind)
-    if kind is not None and measurement.evidence is not None and measurement.evidence.model_extra:
+    if kind is None:
+        return
+    if measurement.evidence is not None and measurement.evidence.model_extra:
         measurement.evidence.own(kind.spec.own_evidence)
-    if kind is None or measurement.status != "measured":
+    if measurement.status != "measured":
         return
     for key in kind.spec.recorded:
         if measurement.pattern.get(key) is None:
@@ -78,7 +79,7 @@ def fields_of(spec: "type[MeasurementSpec]") -> dict[str, Any]:
 
 def _type_of(annotation: Any) -> type:
     """Return the plain type of a field's values: of ``int | None`` int, of a Literal str."""
-    if annotation in _TYPES:
+    if annotation in _CALLED:
         return annotation  # type: ignore[no-any-return]
     found = [entry for part in get_args(annotation) for entry in (part, *get_args(part))]
-    return next((entry for entry in found if entry in _TYPES), str)
+    return next((entry for entry in found if entry in _CALLED), str)

@@ -55,7 +55,6 @@ from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
 
 

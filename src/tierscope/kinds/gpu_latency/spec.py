@@ -28,7 +28,6 @@ from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
 
 
@@ -108,10 +107,6 @@ class GpuLatencySpec(GpuSpec):
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
         """Whether a GPU's L2 may hold what the chase goes through."""
         return not self.regions() and self.pattern.size < SURELY_IN_MEMORY
-
-    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
-        """None: links have rates, not latencies."""
-        return None
 
 
 SPEC = GpuLatencySpec

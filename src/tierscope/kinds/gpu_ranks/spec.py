@@ -46,7 +46,6 @@ from tierscope.plans.sweep import (
 
 if TYPE_CHECKING:
     from tierscope.model.path import Limit, Paths
-    from tierscope.model.topology import Cache
 
 
 KIND = "gpu-ranks"
@@ -205,10 +204,6 @@ class GpuRanksSpec(GpuSpec):
     def identity(self) -> dict[str, Any]:
         """The pattern, and how the bytes are moved."""
         return {**self.pattern.model_dump(mode="json"), **properties(self._as_transfers())}
-
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
-        """No: every byte goes from one GPU to another."""
-        return False
 
     def limit(self, paths: "Paths") -> "Limit | None":
         """The limit by links, of ranks of one host; links between hosts are not known."""

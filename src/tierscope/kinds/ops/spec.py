@@ -530,7 +530,7 @@ class OpsSpec(MemorySpec):
         ]
 
     def files(self) -> list[str]:
-        """The distribution of the keys."""
+        """The file that the keys come from."""
         return [self.pattern.keys_file] if self.pattern.keys_file else []
 
     def identity(self) -> dict[str, Any]:
