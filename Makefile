@@ -7,44 +7,69 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
+.PHONY: run build docs test test-python test-engine check test-sanitized fuzz soak test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
 
-$(BUILD)/.measures: tools/bootstrap pyproject.toml $(ENGINE_SOURCES)
-	@tools/bootstrap --measure $(VENV) $(BUILD)/measure
+$(BUILD)/.measures: tools/bootstrap tools/constraints.txt pyproject.toml $(ENGINE_SOURCES)
+	@tools/bootstrap --measure $(VENV) $(BUILD)/engine
 	@touch $@
 
 build: $(BUILD)/.installed ## System packages, virtual environment, engine
 
 # System packages and the virtual environment with everything that builds, tests and lints.
-$(BUILD)/.environment: tools/bootstrap pyproject.toml
+$(BUILD)/.environment: tools/bootstrap tools/constraints.txt pyproject.toml
 	tools/bootstrap $(VENV)
 	@mkdir -p $(BUILD) && touch $@
 
-# The engine, its tests and the package; --no-build-isolation keeps the build folder, so it is
-# incremental.
+# The engine and the package; --no-build-isolation keeps the build folder, so it is incremental.
 $(BUILD)/.installed: $(BUILD)/.environment $(ENGINE_SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 	  --config-settings=cmake.define.TIERSCOPE_TESTS=ON --editable .
 	@touch $@
 
-test: test-engine test-sanitized test-python ## Everything that needs no GPU and no virtual machine
+# Each file's command: for clangd, which finds it here, and for clang-tidy. Targets that share a source
+# each have a command for it, and clang-tidy would obey them all.
+ONE_COMMAND_EACH := import json, sys; json.dump([*{one["file"]: one for one in json.load(sys.stdin)[::-1]}.values()], sys.stdout)
+$(BUILD)/compile_commands.json: $(BUILD)/.environment CMakeLists.txt $(wildcard cmake/*)
+	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/commands -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DPython3_EXECUTABLE=$(abspath $(BIN))/python -DTIERSCOPE_TESTS=ON -DTIERSCOPE_UNITY=OFF > $(BUILD)/commands.log || { cat $(BUILD)/commands.log; exit 1; }
+	@$(BIN)/python -c '$(ONE_COMMAND_EACH)' < $(BUILD)/commands/compile_commands.json > $@
 
-test-engine: $(BUILD)/.installed $(BUILD)/.programs
-	$(BUILD)/engine/engine-tests --gtest_brief=1
-	$(BUILD)/engine/alloc-tests --gtest_brief=1
-	$(BUILD)/engine/alloc-sequences --count 300
-	$(if $(wildcard $(BUILD)/engine/gpu-tests),$(BUILD)/engine/gpu-tests --gtest_brief=1)
+# A change has to pass `make test`, `make lint` and `make check`. .ci/run calls all three; there the
+# engine's tests run once, in the sanitized build.
+TEST ?= tests
+SOURCES_TESTED := $(filter %.cpp,$(TEST))
+ENGINE_TESTS := $(if $(CI),,engine-tests alloc-tests alloc-sequences) gpu-tests
+ifneq ($(SOURCES_TESTED),)
+  ENGINE_TESTS := $(sort $(foreach one,$(SOURCES_TESTED),$(if $(filter alloc/%,$(one)),alloc-tests,$(if $(filter engine/tests/gpu/%,$(one)),gpu-tests,engine-tests))))
+  # The dot is a parenthesis.
+  SUITES = $(shell sed -nE 's/^(TYPED_)?TEST(_[FP]|_SUITE)?.(\w+).*/*\3.*/p' $(SOURCES_TESTED) | sort -u | paste -sd:)
+endif
+test: $(if $(SOURCES_TESTED)$(filter tests,$(TEST)),test-engine) $(if $(SOURCES_TESTED),,test-python) ## The engine's tests and Python's; TEST=tests/kinds or TEST=engine/tests/kernel_test.cpp: those
+
+check: test-sanitized fuzz test-arm test-testbed-inside ## What takes another build or machine: sanitizers, Valgrind, fuzzing, Arm, a virtual machine
+
+ARGUMENTS = $(if $(filter alloc-sequences,$(1)),--count 300,--gtest_brief=1$(if $(SUITES), --gtest_filter='$(SUITES)'))
+test-engine: $(BUILD)/.installed
+	$(BIN)/cmake --build $(BUILD)/engine --target $(ENGINE_TESTS)
+	$(foreach one,$(ENGINE_TESTS),$(BUILD)/engine/$(one) $(call ARGUMENTS,$(one)) &&) true
+
+fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: format, types, the nearest tests
+	$(BIN)/python tools/fast.py $(BASE)
+
+lock: $(BUILD)/.environment ## Write the versions that are installed here to tools/constraints.txt
+	$(BIN)/pip freeze --disable-pip-version-check --exclude-editable --exclude tierscope > tools/constraints.txt
 
 # nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs.
+SANITIZED := engine-tests alloc-tests alloc-sequences fuzz-plan fuzz-manifest fuzz-rules
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE=ON > $(BUILD)/sanitized.log || { cat $(BUILD)/sanitized.log; exit 1; }
-	$(BIN)/cmake --build $(BUILD)/sanitized
+	$(BIN)/cmake --build $(BUILD)/sanitized --target $(SANITIZED)
 	@touch $@
 
 # The thread sanitizer goes with no other, so the allocator has a build for it. Valgrind runs one
@@ -64,6 +89,7 @@ test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.instal
 	$(BUILD)/sanitized/alloc-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-sequences --count 200
 	$(BUILD)/sanitized-threads/alloc-sequences --count 200
+	$(BIN)/cmake --build $(BUILD)/engine --target alloc-sequences
 	$(VALGRIND) $(BUILD)/engine/alloc-sequences --count 20
 
 # System packages that only some tests need: a browser that opens reports, compilers, programs that
@@ -72,10 +98,11 @@ $(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrin
 	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
-# Many tests wait, so there is a process more than CPUs, up to four.
-WORKERS = $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
+# Many tests wait, so there are more processes than CPUs, up to four.
+WORKERS = $(shell echo $$(($$(nproc) < 3 ? 2 * $$(nproc) : 4)))
 test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not gpu and not testbed and not soak" tests
+	@$(BIN)/cmake --build $(BUILD)/engine --target fake-gpu-engine > $(BUILD)/fake-gpu-engine.log || { cat $(BUILD)/fake-gpu-engine.log; exit 1; }
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
 
 FUZZ_SECONDS ?= 20
 fuzz: $(BUILD)/.sanitized ## Feed parsers malformed plans, manifests of files, rules of the allocator
@@ -153,13 +180,12 @@ offline: wheels ## Archives in dist/ that install tierscope without a network, o
 test-install: offline ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
-# Targets that share a source each have a command for it, and clang-tidy would obey them all.
-ONE_COMMAND_EACH := import json, sys; json.dump([*{one["file"]: one for one in json.load(sys.stdin)[::-1]}.values()], sys.stdout)
-# clang cannot read gcc's precompiled header. As a module, clang-tidy parses it once, not for each file.
+# As modules, clang-tidy parses these headers once, not for each file; they are most of it.
+PRELUDE := nlohmann/json.hpp fmt/format.h
 PRELUDE_ONCE := $(addprefix -extra-arg=,-fmodules -fcxx-modules -fno-implicit-module-maps \
   -fmodule-map-file=$(abspath $(BUILD))/lint/prelude.modulemap -fmodules-cache-path=$(abspath $(BUILD))/lint/prelude)
 
-lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be mended
+lint: $(BUILD)/.installed $(BUILD)/compile_commands.json ## Complain precisely; `make format` mends what can be mended
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -169,11 +195,8 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	@mkdir -p $(BUILD)/lint
-	@$(BIN)/python -c '$(ONE_COMMAND_EACH)' < $(BUILD)/engine/compile_commands.json > $(BUILD)/lint/compile_commands.json
-	@for part in engine gpu-host; do \
-	  echo "module prelude_$$(echo $$part | tr - _) [system] { header \"$(abspath $(BUILD))/engine/CMakeFiles/$$part.dir/cmake_pch.hxx\" export * }"; \
-	done > $(BUILD)/lint/prelude.modulemap
-	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/lint $(PRELUDE_ONCE) -quiet -j 2 '/(engine/(?!tests/).*\.cpp|alloc/.*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
+	@printf 'module prelude_%s [system] { header "/usr/include/%s" export * }\n' $(foreach one,$(PRELUDE),$(firstword $(subst /, ,$(one))) $(one)) > $(BUILD)/lint/prelude.modulemap
+	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD) $(PRELUDE_ONCE) -quiet -j $(shell nproc) '/(engine/(?!tests/).*\.cpp|alloc/[^/]*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment
 	$(BIN)/ruff check --fix-only --quiet .

@@ -78,7 +78,7 @@ endif()
 
 # The parser of the preloaded library's rules, and its arithmetic, for tests alone.
 if(TIERSCOPE_TESTS OR TIERSCOPE_SANITIZE)
-  add_library(alloc-rules STATIC alloc/ratio.c alloc/rules.c alloc/text.c)
+  add_library(alloc-rules STATIC EXCLUDE_FROM_ALL alloc/ratio.c alloc/rules.c alloc/text.c)
   target_compile_definitions(alloc-rules PRIVATE _GNU_SOURCE)
   target_include_directories(alloc-rules PUBLIC alloc)
   set_target_properties(alloc-rules PROPERTIES C_STANDARD 17)
@@ -86,22 +86,20 @@ endif()
 
 if(TIERSCOPE_TESTS)
   file(GLOB alloc_test_sources CONFIGURE_DEPENDS alloc/tests/*_test.cpp)
-  add_executable(alloc-tests ${alloc_test_sources} alloc/plain.c)
+  add_test_program(alloc-tests ${alloc_test_sources} alloc/plain.c)
   target_link_libraries(alloc-tests PRIVATE tierscope-alloc-core alloc-rules GTest::gtest_main)
-  target_compile_options(alloc-tests PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion>)
-  set_target_properties(alloc-tests PROPERTIES LINKER_LANGUAGE CXX C_STANDARD 17)
-  gtest_discover_tests(alloc-tests)
   # Linked with the core itself, so that sanitizers see into it.
-  add_executable(alloc-sequences alloc/tests/sequences.cpp alloc/plain.c)
+  add_test_program(alloc-sequences alloc/tests/sequences.cpp alloc/plain.c)
   target_link_libraries(alloc-sequences PRIVATE tierscope-alloc-core)
-  target_compile_options(alloc-sequences PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion>)
-  set_target_properties(alloc-sequences PROPERTIES LINKER_LANGUAGE CXX C_STANDARD 17)
+  foreach(program alloc-tests alloc-sequences)
+    target_compile_options(${program} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion>)
+    set_target_properties(${program} PROPERTIES C_STANDARD 17)
+  endforeach()
 endif()
 
 if(TIERSCOPE_SANITIZE)
-  add_executable(fuzz-rules alloc/tests/fuzz_rules.cpp)
+  add_executable(fuzz-rules EXCLUDE_FROM_ALL alloc/tests/fuzz_rules.cpp)
   target_link_options(fuzz-rules PRIVATE -fsanitize=fuzzer)
   target_link_libraries(fuzz-rules PRIVATE alloc-rules)
 endif()

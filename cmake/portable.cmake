@@ -20,8 +20,3 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${TIERSCOPE_SYSROOT}")
 set(ENV{PKG_CONFIG_LIBDIR} "${TIERSCOPE_SYSROOT}/usr/lib/${triplet}/pkgconfig:${TIERSCOPE_SYSROOT}/usr/share/pkgconfig")
-
-# gcc 12 for aarch64 crashes when it meets arm_sve.h after a precompiled header.
-if(TIERSCOPE_MACHINE STREQUAL "aarch64")
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
-endif()

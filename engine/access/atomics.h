@@ -6,10 +6,9 @@
 #include <cstdint>
 
 #include "access/random_order.h"
+#include "sizes.h"
 
 namespace tierscope {
-
-inline constexpr std::size_t kCounterStride = 64;
 
 enum class Atomic { kFetchAndAdd, kCompareAndSwap };
 
@@ -23,8 +22,7 @@ std::uint64_t update_counters(std::byte* base, std::uint64_t lines, std::uint64_
   std::uint64_t at = state;
   std::uint64_t tries = 0;
   for (; count > 0; --count) {
-    std::uint64_t& value =
-        *reinterpret_cast<std::uint64_t*>(base + order.next(at) * kCounterStride);
+    std::uint64_t& value = *reinterpret_cast<std::uint64_t*>(base + order.next(at) * kCacheLine);
     const std::atomic_ref<std::uint64_t> counter(value);
     if constexpr (kKind == Atomic::kFetchAndAdd) {
       counter.fetch_add(1, std::memory_order_acq_rel);

@@ -9,6 +9,7 @@
 #include "access/ticks.h"
 #include "access/timed_chase.h"
 #include "errors.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -40,7 +41,7 @@ void write_block(const BlockWalk& walk, std::byte* block) {
     store_block(walk, block);
   }
   if constexpr (kFlush != Flush::kNone) {
-    for (std::size_t line = 0; line < walk.block_bytes(); line += kFlushLine) {
+    for (std::size_t line = 0; line < walk.block_bytes(); line += kCacheLine) {
       flush_line<kFlush>(block + line);
     }
   }

@@ -13,6 +13,7 @@
 #include "access/timed_chase.h"
 #include "errors.h"
 #include "sampling/clock.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -28,7 +29,7 @@ bool picks(std::span<const ChainOperation> operations, std::size_t index) {
 }
 
 std::size_t slot_bytes(const ChainOperation& operation) {
-  return std::max(operation.size, kChainLine);
+  return std::max(operation.size, kCacheLine);
 }
 
 Reach reach_of(std::span<const ChainOperation> operations, std::size_t index) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sampling/histogram.h"
+#include "sizes.h"
 
 namespace tierscope {
 
@@ -30,15 +31,13 @@ enum class CacheUse {
 
 // After an operation. x86: SFENCE, MFENCE; Arm: DSB ISHST, DSB ISH.
 enum class ChainFence { kNone, kStores, kAll };
-
-inline constexpr std::size_t kChainLine = 64;
 inline constexpr std::size_t kMaxChainAccess = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxInterleave = 32;
 
 struct ChainOperation {
   ChainAccess access = ChainAccess::kRead;
   std::size_t region = 0;         // Of writes: that of the operation before.
-  std::size_t size = kChainLine;  // Bytes, a power of two: 8 to kMaxChainAccess; atomics: 8.
+  std::size_t size = kCacheLine;  // Bytes, a power of two: 8 to kMaxChainAccess; atomics: 8.
   CacheUse cache = CacheUse::kNone;
   ChainFence fence = ChainFence::kNone;
   std::int64_t offset = 0;  // Of a write: bytes from the address of the operation before.

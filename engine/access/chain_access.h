@@ -7,6 +7,7 @@
 #include "access/chain.h"
 #include "access/flush.h"
 #include "access/random_order.h"
+#include "sizes.h"
 #include "splitmix64.h"
 
 namespace tierscope {
@@ -37,7 +38,7 @@ inline void store_fence() {
 
 // The word of the line that an address of a step lies in.
 inline std::uint64_t word_at(const ChainStep& step, const std::byte* at) {
-  return line_word(step.number, static_cast<std::size_t>(at - step.region) / kChainLine);
+  return line_word(step.number, static_cast<std::size_t>(at - step.region) / kCacheLine);
 }
 
 inline std::byte* next_address(const ChainStep& step, ChainWalk& walk) {
@@ -52,7 +53,7 @@ inline void locate(const ChainStep& step, ChainWalk& walk) {
 
 template <CacheUse kCache>
 inline void treat_lines(std::byte* at, std::size_t size) {
-  for (std::size_t line = 0; line < size; line += kChainLine) {
+  for (std::size_t line = 0; line < size; line += kCacheLine) {
 #if defined(__x86_64__)
     if constexpr (kCache == CacheUse::kWriteBack) flush_line<Flush::kClwb>(at + line);
     if constexpr (kCache == CacheUse::kFlush) flush_line<Flush::kClflush>(at + line);
@@ -97,12 +98,12 @@ inline std::uint64_t read_bytes(std::byte* at, std::size_t size) {
     const auto load = [at](std::size_t i) {
       static_cast<void>(*reinterpret_cast<const volatile Words*>(at + i));
     };
-    if (size < kChainLine) {
+    if (size < kCacheLine) {
       if (size > kChainWord) load(0);
       if (size > kVector) load(kVector);
       return first;
     }
-    for (std::size_t i = 0; i < size; i += kChainLine) {
+    for (std::size_t i = 0; i < size; i += kCacheLine) {
       load(i);
       load(i + kVector);
       load(i + 2 * kVector);
@@ -137,8 +138,8 @@ inline void write_bytes(std::byte* at, std::size_t size, std::uint64_t word) {
     }
   } else {
     constexpr Words kTwo{2, 2};
-    const std::size_t in_line = size < kChainLine ? size : kChainLine;
-    for (std::size_t line = 0; line < size; line += kChainLine) {
+    const std::size_t in_line = size < kCacheLine ? size : kCacheLine;
+    for (std::size_t line = 0; line < size; line += kCacheLine) {
       Words two{word, word + 1};
       for (std::size_t i = 0; i < in_line; i += 2 * sizeof(Words)) {
         auto* const pair = reinterpret_cast<Words*>(at + line + i);

@@ -6,6 +6,7 @@
 #include "access/chain.h"
 #include "access/chain_access.h"
 #include "errors.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -15,25 +16,25 @@ namespace {
 }  // namespace
 
 void fill_lines(std::byte* region, std::uint64_t number, std::size_t first, std::size_t lines) {
-  auto* words = reinterpret_cast<std::uint64_t*>(region + first * kChainLine);
+  auto* words = reinterpret_cast<std::uint64_t*>(region + first * kCacheLine);
   for (std::size_t line = first; line < first + lines; ++line) {
     const std::uint64_t word = line_word(number, line);
     *words++ = word;
-    for (std::uint64_t i = 1; i < kChainLine / kChainWord; ++i) *words++ = ~(word + i);
+    for (std::uint64_t i = 1; i < kCacheLine / kChainWord; ++i) *words++ = ~(word + i);
   }
 }
 
 void compare_lines(const std::byte* region, std::uint64_t number, std::size_t first,
                    std::size_t lines, std::size_t step) {
   const auto* const words = reinterpret_cast<const std::uint64_t*>(region);
-  constexpr std::size_t kWords = kChainLine / kChainWord;
+  constexpr std::size_t kWords = kCacheLine / kChainWord;
   for (std::size_t line = first; line < first + lines; line += step) {
     const std::uint64_t word = line_word(number, line);
     for (std::uint64_t i = 0; i < kWords; ++i) {
       const std::uint64_t found = words[line * kWords + i];
       if (found == word + i || (i > 0 && found == ~(word + i))) continue;
       fail(fmt::format("the word at byte {} of m{} is {:#x}, not {:#x}",
-                       line * kChainLine + i * kChainWord, number, found, word + i));
+                       line * kCacheLine + i * kChainWord, number, found, word + i));
     }
   }
 }
@@ -47,7 +48,7 @@ std::uint64_t replay_chains(const Chain& chain, std::span<ChainWalk> walks, std:
     const std::size_t size = written.operation.size;
     const std::byte* const last = at + size - kChainWord;
     const std::uint64_t wanted =
-        word_at(written, last) + std::min(size, kChainLine) / kChainWord - 1;
+        word_at(written, last) + std::min(size, kCacheLine) / kChainWord - 1;
     const std::uint64_t found = *reinterpret_cast<const std::uint64_t*>(last);
     if (found != wanted) {
       fail(fmt::format("the word at byte {} of m{} is {:#x}, not {:#x} as written",

@@ -6,10 +6,10 @@
 #include <bit>
 #include <utility>
 
+#include "sizes.h"
+
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kPagesInGroup = 64;
 
 // A one-to-one shuffle of the numbers below a power of two: rounds of xor-shift and odd multiply,
@@ -85,7 +85,7 @@ constexpr std::array<Follow, sizeof...(kBelow)> followers(std::index_sequence<kB
 }  // namespace
 
 std::uint64_t chase_length(std::size_t bytes, std::size_t stride) {
-  return bytes / stride * (stride / kLine);
+  return bytes / stride * (stride / kCacheLine);
 }
 
 ChaseEntries link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder order) {
@@ -101,13 +101,13 @@ ChaseEntries link_chase(std::span<std::byte> region, std::size_t stride, ChaseOr
   std::size_t entered = 0;
   void* first = nullptr;
   void** previous = &first;  // The link that has yet to be told where to go on.
-  for (std::size_t line = 0; line < stride / kLine; ++line) {
+  for (std::size_t line = 0; line < stride / kCacheLine; ++line) {
     visit_all(groups, line, [&](std::uint64_t group) {
       const std::size_t begin = group * slots_in_group;
       const std::size_t here = std::min(slots_in_group, slots - begin);
       visit_all(here, line * groups + group, [&](std::uint64_t slot) {
         auto* const link =
-            reinterpret_cast<void**>(region.data() + (begin + slot) * stride + line * kLine);
+            reinterpret_cast<void**>(region.data() + (begin + slot) * stride + line * kCacheLine);
         *previous = static_cast<void*>(link);
         previous = link;
         for (; entered < entries.size() && entered * length / entries.size() == linked; ++entered) {

@@ -30,8 +30,6 @@ inline constexpr std::array<std::pair<std::string_view, Flush>, 5> kFlushNames{
      {"dc-cvap", Flush::kCvap},
      {"dc-cvac", Flush::kCvac}}};
 
-inline constexpr std::size_t kFlushLine = 64;  // Bytes; no CPU here has shorter lines.
-
 // Whether this CPU has the instruction and lets programs use it.
 inline bool has_flush(Flush how) {
   if (how == Flush::kNone) return true;

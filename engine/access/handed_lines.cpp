@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "access/flush.h"
+#include "sizes.h"
 #include "splitmix64.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kSlotsOfOneOffset = 16;  // 4 KiB.
-constexpr std::size_t kOffsets = kHandedSlot / kLine;
+constexpr std::size_t kOffsets = kHandedSlot / kCacheLine;
 
 std::atomic<std::uint64_t> last_stamp{0};
 
@@ -34,7 +33,7 @@ HandedLines::HandedLines(std::span<std::byte> region)
 // Pages differ in which line of a slot they use, so that the lines fall into all sets of a cache;
 // lines of a page stay a slot apart.
 HandedLine* HandedLines::line(std::uint32_t slot) const {
-  const std::size_t offset = slot / kSlotsOfOneOffset % kOffsets * kLine;
+  const std::size_t offset = slot / kSlotsOfOneOffset % kOffsets * kCacheLine;
   return reinterpret_cast<HandedLine*>(region_.data() + slot * kHandedSlot + offset);
 }
 

@@ -5,15 +5,14 @@
 #include <hwy/highway.h>
 
 #include "access/kernel.h"
+#include "sizes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierscope::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kLineDoubles = kLine / sizeof(double);
+constexpr std::size_t kLineDoubles = kCacheLine / sizeof(double);
 constexpr std::size_t kUnroll = 8;  // Lines an iteration: enough independent registers.
 
 using Tag = hn::CappedTag<double, kLineDoubles>;

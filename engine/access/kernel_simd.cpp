@@ -17,11 +17,15 @@
 #include "access/write_back.h"
 #include "access/zipf_order.h"
 
+// A build may compile each instruction set by itself, to finish sooner.
+#if !defined(TIERSCOPE_KERNEL_TARGET) || HWY_TARGET == TIERSCOPE_KERNEL_TARGET
+
 // These need what is above, and are compiled for each instruction set as this file is.
 #include "access/kernel_lines-inl.h"
 // Behind it.
 #include "access/kernel_addresses-inl.h"
 #include "access/kernel_scan-inl.h"
+#include "sizes.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierscope::HWY_NAMESPACE {
@@ -35,7 +39,7 @@ void walk_sequential(const Walk& shared, Position& position, std::uint64_t count
   std::uint64_t offset = position.offset;
   while (left > 0) {
     const std::uint64_t stretch = HWY_MIN(left, walk.bytes - offset);
-    stream_lines<kOperation>(walk, scalar, offset / sizeof(double), stretch / kLine);
+    stream_lines<kOperation>(walk, scalar, offset / sizeof(double), stretch / kCacheLine);
     offset += stretch;
     if (offset == walk.bytes) offset = 0;
     left -= stretch;
@@ -48,9 +52,9 @@ template <Operation kOperation, std::size_t kDoubles>
 void walk_narrow(const Walk& shared, Position& position, std::uint64_t count) {
   const Walk walk = shared;
   std::uint64_t offset = position.offset;
-  for (std::uint64_t lines = count * (walk.access_size / kLine); lines > 0; --lines) {
+  for (std::uint64_t lines = count * (walk.access_size / kCacheLine); lines > 0; --lines) {
     operate_narrow<kOperation, kDoubles>(walk, offset / sizeof(double));
-    offset += kLine;
+    offset += kCacheLine;
     if (offset == walk.bytes) offset = 0;
   }
   position.offset = offset;
@@ -79,7 +83,7 @@ HWY_INLINE void walk_lines(const Walk& walk, Position& position, std::uint64_t c
 template <Operation kOperation, Order kOrder>
 void walk_scattered(const Walk& shared, Position& position, std::uint64_t count) {
   const Walk walk = shared;
-  const std::size_t lines = walk.access_size / kLine;
+  const std::size_t lines = walk.access_size / kCacheLine;
   switch (lines) {
     case 1:
       return walk_lines<kOperation, kOrder, 1>(walk, position, count);
@@ -112,7 +116,7 @@ HWY_INLINE void touch_lines(const Walk& walk, const Mix& mix, Vector scalar, std
   const std::size_t end = begin + walk.access_size / sizeof(double);
   if (kBack == WriteBack::kNone && mix.prefetch == 0 && mix.writes % 100 == 0) {
     // Nothing to mix: the same loop as that of the plain operations.
-    const std::size_t lines = walk.access_size / kLine;
+    const std::size_t lines = walk.access_size / kCacheLine;
     if (mix.writes == 0) {
       stream_lines<Operation::kRead>(walk, scalar, begin, lines);
     } else {
@@ -173,7 +177,7 @@ void make_addresses(const Walk& shared, Position& position, std::uint64_t count)
   const Walk walk = shared;
   // A memory operand, so that no instruction is needed that an access would not need.
   const auto use = [&](std::size_t i) HWY_ATTR { asm volatile("" : : "m"(walk.a[i])); };
-  if (is_short(walk.access_size / kLine)) {
+  if (is_short(walk.access_size / kCacheLine)) {
     for_each_access<kOrder, true>(walk, position, count, use);
   } else {
     for_each_access<kOrder, false>(walk, position, count, use);
@@ -208,3 +212,4 @@ const TargetTable& target_table() {
 
 }  // namespace tierscope::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif

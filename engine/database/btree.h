@@ -13,6 +13,7 @@
 
 #include "database/keyed_index.h"
 #include "protocol/constants.h"
+#include "sizes.h"
 
 namespace tierscope::database {
 
@@ -21,8 +22,6 @@ struct BtreeOptions {
   std::size_t leaf_bytes = 512;
   bool grows = false;  // Keys are inserted one by one, which may leave nodes half full.
 };
-
-inline constexpr std::size_t kLineBytes = 64;
 
 // The number of keys among `count` ascending ones for which before(key) holds. All keys are
 // compared: no branch depends on a key, so that none is mispredicted, no load waits for a
@@ -241,7 +240,7 @@ class Btree {
 
   static void fetch(const void* node, std::size_t bytes) {
     const auto* const first = static_cast<const std::byte*>(node);
-    for (std::size_t line = 0; line < bytes; line += kLineBytes) __builtin_prefetch(first + line);
+    for (std::size_t line = 0; line < bytes; line += kCacheLine) __builtin_prefetch(first + line);
   }
 
   static std::uint32_t share(std::uint32_t count, std::uint32_t at, std::uint32_t nodes) {

@@ -11,11 +11,6 @@
 namespace tierscope::database {
 namespace {
 
-// A sum over rows that is the same in every order.
-std::uint64_t checksum(const Entry& row) {
-  return splitmix64_mixed(row.key ^ splitmix64_mixed(row.value));
-}
-
 // Rows that a partition of so many on average may have: eight standard deviations more.
 std::uint64_t max_rows(std::uint64_t rows, std::size_t partitions) {
   const double mean = static_cast<double>(rows) / static_cast<double>(partitions);

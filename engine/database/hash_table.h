@@ -26,6 +26,11 @@ struct Entry {
   std::uint64_t value;
 };
 
+// Summed over entries, it is the same in every order.
+constexpr std::uint64_t checksum(const Entry& entry) {
+  return splitmix64_mixed(entry.key ^ splitmix64_mixed(entry.value));
+}
+
 // The slots of a group whose tags are some byte.
 class SlotSet {
  public:

@@ -8,14 +8,6 @@
 #include "errors.h"
 
 namespace tierscope::database {
-namespace {
-
-// A sum over entries that is the same in every order.
-std::uint64_t checksum(const Entry& entry) {
-  return splitmix64_mixed(entry.key ^ splitmix64_mixed(entry.value));
-}
-
-}  // namespace
 
 std::vector<Part> RunMerge::parts() const {
   const std::size_t bytes = in_whole_lines(spec_.keys * sizeof(Entry));

@@ -84,7 +84,7 @@ bool resolve(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-Cufile load() {
+Cufile load_cufile() {
   Cufile found;
   void* library = open_library();
   if (library == nullptr) {
@@ -167,7 +167,7 @@ const Cufile& open_cufile(int gpu) {
   const std::lock_guard lock(mutex);
   require_gpu(gpu);
   static const Log log;  // Before the library, which reads its environment, and after its end.
-  static const Cufile library = load();
+  static const Cufile library = load_cufile();
   if (!library.missing.empty()) {
     throw Unavailable(Cause::kTool, library.missing,
                       "install it with the CUDA toolkit or by `pip install nvidia-cufile`, or set "

@@ -34,7 +34,7 @@ void resolve(void* library, const char* name, Function& function, std::string& m
   if (function == nullptr) missing = fmt::format("this {} has no {}", library_name(), name);
 }
 
-Cupti load() {
+Cupti load_cupti() {
   Cupti found;
   void* library = open_library();
   if (library == nullptr) {
@@ -53,7 +53,7 @@ Cupti load() {
 }  // namespace
 
 const Cupti& cupti() {
-  static const Cupti library = load();
+  static const Cupti library = load_cupti();
   return library;
 }
 

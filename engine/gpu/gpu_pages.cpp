@@ -42,7 +42,7 @@ struct Driver {
   decltype(&cuGetErrorName) error_name;
 };
 
-Driver load() {
+Driver load_driver() {
   Driver found{};
   resolve("cuMemGetAllocationGranularity", found.granularity);
   resolve("cuMemCreate", found.create);
@@ -60,7 +60,7 @@ Driver load() {
 }
 
 const Driver& driver() {
-  static const Driver functions = load();
+  static const Driver functions = load_driver();
   return functions;
 }
 

@@ -1,5 +1,5 @@
 // What the kinds on GPUs measure with, free of CUDA's headers. In a build without CUDA the make_
-// functions throw Unavailable (measuring_none.cpp).
+// functions throw Unavailable (none.cpp).
 #pragma once
 
 #include <functional>

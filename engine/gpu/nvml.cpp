@@ -11,7 +11,7 @@ void resolve(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-Nvml load() {
+Nvml load_nvml() {
   Nvml found;
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -48,7 +48,7 @@ Nvml load() {
 }  // namespace
 
 const Nvml& nvml() {
-  static const Nvml library = load();
+  static const Nvml library = load_nvml();
   return library;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMib = 1 << 20;
 constexpr double kKilobyte = 1e3;  // NVML's samples are in KB/s.
-constexpr std::chrono::milliseconds kPeriod{100};
+constexpr std::chrono::milliseconds kSamplingPeriod{100};
 // A GPU that moves less than this share of the others, or this many bytes/s, is not a bounce
 // buffer.
 constexpr double kShare = 0.1;
@@ -140,7 +140,7 @@ void PcieTraffic::watch() {
     for (Seen& seen : seen_) {
       if (!seen.started) sample(seen);
     }
-    changed_.wait_for(lock, kPeriod, [this] { return !watching_; });
+    changed_.wait_for(lock, kSamplingPeriod, [this] { return !watching_; });
   }
 }
 

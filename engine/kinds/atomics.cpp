@@ -17,6 +17,7 @@
 #include "memory/rounds.h"
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -39,12 +40,12 @@ struct Share {
 };
 
 void divide(const AtomicsSpec& spec, std::byte* base, std::deque<Share>& shares) {
-  const std::size_t grain = share_grain(spec.pages, spec.placement, kCounterStride);
+  const std::size_t grain = share_grain(spec.pages, spec.placement, kCacheLine);
   const std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
   for (std::size_t thread = 0; thread < shares.size(); ++thread) {
     const ByteRange range = spec.shared ? ByteRange{0, spec.size} : cut[thread];
     shares[thread] = {.base = base + range.first,
-                      .lines = (range.last - range.first) / kCounterStride,
+                      .lines = (range.last - range.first) / kCacheLine,
                       .state = thread * 0x9e3779b97f4a7c15ULL};
   }
 }
@@ -66,7 +67,7 @@ class Atomics : public State {
     team_ = &leases.team(spec_.cpus);
     spec_.size = in_whole_rounds(
         spec_.size, spec_.pages, spec_.placement,
-        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = kCounterStride});
+        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = kCacheLine});
     const std::array keys{RegionKey{spec_.size, spec_.pages, spec_.placement}};
     const Lease lease = leases.regions(keys, *team_).front();
     region_ = lease.region;
@@ -89,12 +90,11 @@ class Atomics : public State {
   void observe(nlohmann::ordered_json& evidence) override {
     std::vector<WalkedShare> walks;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      walks.push_back(
-          {.walk = {.bytes = shares_[i].lines * kCounterStride, .access_size = kCounterStride},
-           .order = Order::kRandom,
-           .first = static_cast<std::size_t>(shares_[i].base - region_->data()),
-           .accesses = workers_[i].done,
-           .counted = double{sizeof(std::uint64_t)} / kCounterStride});
+      walks.push_back({.walk = {.bytes = shares_[i].lines * kCacheLine, .access_size = kCacheLine},
+                       .order = Order::kRandom,
+                       .first = static_cast<std::size_t>(shares_[i].base - region_->data()),
+                       .accesses = workers_[i].done,
+                       .counted = double{sizeof(std::uint64_t)} / kCacheLine});
     }
     evidence = region_evidence({region_}, walks);
     evidence["cpus"] = cpus_of(workers_);
@@ -146,11 +146,11 @@ class Atomics : public State {
     std::vector<std::uint64_t> held(workers_.size());
     team_->run([&](int thread) {
       const auto index = static_cast<std::size_t>(thread);
-      const std::size_t lines = spec_.size / kCounterStride;
+      const std::size_t lines = spec_.size / kCacheLine;
       const std::size_t end = lines * (index + 1) / held.size();
       std::uint64_t sum = 0;
       for (std::size_t line = lines * index / held.size(); line < end; ++line) {
-        sum += *reinterpret_cast<const std::uint64_t*>(region_->data() + line * kCounterStride);
+        sum += *reinterpret_cast<const std::uint64_t*>(region_->data() + line * kCacheLine);
       }
       held[index] = sum;
     });
@@ -186,7 +186,7 @@ MakeState parse_atomics(const ObjectReader& measurement) {
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
   measurement.check(tables::kAtomicsSpecPatternSize,
-                    spec.shared || spec.size / kCounterStride >= spec.cpus.size());
+                    spec.shared || spec.size / kCacheLine >= spec.cpus.size());
   return [spec] { return std::make_unique<Atomics>(spec); };
 }
 

@@ -11,6 +11,7 @@
 #include "access/library.h"
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -24,14 +25,13 @@ Operation read_operation(const ObjectReader& pattern) {
 
 // A line's bytes may be moved by narrow instructions.
 void read_access_size(const ObjectReader& pattern, BandwidthSpec& spec) {
-  constexpr std::size_t kLine = 64;
   constexpr std::size_t kWidest = 32;
   const std::size_t asked = pattern.bytes("access_size");
   const bool narrow = asked <= kWidest;
   pattern.check(tables::kBandwidthPatternAccessSize,
-                narrow ? std::has_single_bit(asked) : asked % kLine == 0);
+                narrow ? std::has_single_bit(asked) : asked % kCacheLine == 0);
   spec.narrow = narrow ? asked : 0;
-  spec.access_size = narrow ? kLine : asked;
+  spec.access_size = narrow ? kCacheLine : asked;
 }
 
 // Where the operation's arrays are; those without a placement of their own are where a is.

@@ -19,6 +19,7 @@
 #include "kinds/evidence.h"
 #include "kinds/window_sample.h"
 #include "memory/rounds.h"
+#include "sizes.h"
 #include "splitmix64.h"
 
 namespace tierscope {
@@ -119,7 +120,7 @@ class ChainKind : public State {
     const std::size_t asked = spec_.sizes[number];
     const Placement& placement = spec_.placements[number];
     const std::size_t bytes =
-        in_whole_rounds(asked, spec_.pages, placement, {.shares = 1, .access_size = kChainLine});
+        in_whole_rounds(asked, spec_.pages, placement, {.shares = 1, .access_size = kCacheLine});
     const std::size_t least = chain_reach(spec_.operations, number);
     if (bytes >= least) return {bytes, spec_.pages, placement};
     throw Unavailable(
@@ -154,10 +155,10 @@ class ChainKind : public State {
   // Calls `work` with each thread's part of the lines of a region.
   template <typename Work>
   void over_lines(std::size_t bytes, const Work& work) {
-    const std::vector<ByteRange> parts = cut_into_shares(bytes, kChainLine, threads_.size());
+    const std::vector<ByteRange> parts = cut_into_shares(bytes, kCacheLine, threads_.size());
     team_->run([&](int thread) {
       const auto [first, last] = parts[static_cast<std::size_t>(thread)];
-      work(first / kChainLine, (last - first) / kChainLine);
+      work(first / kCacheLine, (last - first) / kCacheLine);
     });
   }
 
@@ -205,9 +206,9 @@ class ChainKind : public State {
     std::uint64_t chains = 0;
     for (const ThreadWalks& thread : threads_) chains += thread.rounds * spec_.interleave;
     const double bytes = static_cast<double>(chains) * static_cast<double>(chain_.bytes());
-    return {{.walk = {.bytes = regions_.front()->size(), .access_size = kChainLine},
+    return {{.walk = {.bytes = regions_.front()->size(), .access_size = kCacheLine},
              .order = Order::kRandom,
-             .accesses = static_cast<std::uint64_t>(bytes / kChainLine)}};
+             .accesses = static_cast<std::uint64_t>(bytes / kCacheLine)}};
   }
 
   // The rounds of this repetition are made again over the known contents, and the regions hold

@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, CacheUse>, 5> kCacheUses{
 constexpr std::array<std::pair<std::string_view, ChainFence>, 3> kFences{
     {{"none", ChainFence::kNone}, {"stores", ChainFence::kStores}, {"all", ChainFence::kAll}}};
 
-ChainOperation read_operation(const ObjectReader& reader) {
+ChainOperation read_chain_operation(const ObjectReader& reader) {
   return {.access = reader.choice("access", kAccesses),
           .region = reader.bytes("region"),
           .size = reader.bytes("size"),
@@ -41,7 +41,7 @@ bool reads(const ChainOperation& operation) { return operation.access != ChainAc
 
 void read_operations(const ObjectReader& pattern, ChainSpec& spec) {
   for (const ObjectReader& operation : pattern.objects("operations")) {
-    spec.operations.push_back(read_operation(operation));
+    spec.operations.push_back(read_chain_operation(operation));
   }
   pattern.check(tables::kChainPatternOperations, spec.operations.front().offset == 0);
   const bool waits = std::ranges::any_of(spec.operations, reads) || spec.has_full_fence();

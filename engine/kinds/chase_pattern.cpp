@@ -5,6 +5,7 @@
 
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -54,8 +55,7 @@ void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk)
 }
 
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads) {
-  constexpr std::uint64_t kLine = 64;
-  return std::min(loads, chase_length(pattern.size, pattern.stride)) * kLine;
+  return std::min(loads, chase_length(pattern.size, pattern.stride)) * kCacheLine;
 }
 
 }  // namespace tierscope

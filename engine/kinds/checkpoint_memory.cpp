@@ -18,12 +18,12 @@
 #include "memory/read_back.h"
 #include "memory/requirements.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
 
 constexpr std::size_t kBytesPerCheck = std::size_t{16} << 20;  // Populated between signal checks.
-constexpr std::size_t kLine = 64;
 
 // Shared memory of a node, which child processes have, too.
 class SharedMemory {
@@ -68,8 +68,8 @@ Steps steps_of(const PersistentMapping& mapping) {
 
 template <WriteBack kHow>
 void write_back_all(std::byte* from, std::size_t bytes) {
-  std::byte* line = from - reinterpret_cast<std::uintptr_t>(from) % kLine;
-  for (; line < from + bytes; line += kLine) write_back<kHow>(line);
+  std::byte* line = from - reinterpret_cast<std::uintptr_t>(from) % kCacheLine;
+  for (; line < from + bytes; line += kCacheLine) write_back<kHow>(line);
 }
 
 class MappedTarget : public CheckpointTarget {

@@ -38,7 +38,7 @@ void read_pattern(const ObjectReader& pattern, GpuCopySpec& spec) {
   spec.pitch = pattern.bytes("pitch");
 }
 
-GpuCopySpec read_spec(const ObjectReader& measurement) {
+GpuCopySpec read_gpu_copy(const ObjectReader& measurement) {
   constexpr std::size_t kBulkUnit = 16;
   GpuCopySpec spec{.common = read_gpu_common(measurement),
                    .size = 0,
@@ -133,7 +133,7 @@ class GpuCopyState final : public State {
 }  // namespace
 
 MakeState parse_gpu_copy(const ObjectReader& measurement) {
-  return [spec = read_spec(measurement)] { return std::make_unique<GpuCopyState>(spec); };
+  return [spec = read_gpu_copy(measurement)] { return std::make_unique<GpuCopyState>(spec); };
 }
 
 }  // namespace tierscope

@@ -8,7 +8,7 @@
 namespace tierscope {
 namespace {
 
-GpuLatencySpec read_spec(const ObjectReader& measurement) {
+GpuLatencySpec read_gpu_latency(const ObjectReader& measurement) {
   constexpr std::size_t kMaxSlots = std::size_t{1} << 28;
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kEngines{
       {{"sm", false}, {"tma", true}}};
@@ -72,7 +72,7 @@ class GpuLatencyState final : public State {
 }  // namespace
 
 MakeState parse_gpu_latency(const ObjectReader& measurement) {
-  return [spec = read_spec(measurement)] { return std::make_unique<GpuLatencyState>(spec); };
+  return [spec = read_gpu_latency(measurement)] { return std::make_unique<GpuLatencyState>(spec); };
 }
 
 }  // namespace tierscope

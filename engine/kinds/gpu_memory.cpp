@@ -7,7 +7,7 @@
 namespace tierscope {
 namespace {
 
-GpuMemorySpec read_spec(const ObjectReader& measurement) {
+GpuMemorySpec read_gpu_memory(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, GpuOperation>, 7> kOperations{
       {{"read", GpuOperation::kRead},
        {"write", GpuOperation::kWrite},
@@ -54,7 +54,7 @@ class GpuMemoryState final : public State {
 }  // namespace
 
 MakeState parse_gpu_memory(const ObjectReader& measurement) {
-  return [spec = read_spec(measurement)] { return std::make_unique<GpuMemoryState>(spec); };
+  return [spec = read_gpu_memory(measurement)] { return std::make_unique<GpuMemoryState>(spec); };
 }
 
 }  // namespace tierscope

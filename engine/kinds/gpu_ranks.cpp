@@ -34,7 +34,7 @@ std::optional<HandleKind> read_handles(const ObjectReader& measurement) {
   return measurement.choice("handles", kHandles);
 }
 
-GpuRanksSpec read_spec(const ObjectReader& measurement) {
+GpuRanksSpec read_gpu_ranks(const ObjectReader& measurement) {
   // No nested initializers: where a later one throws, gcc 12 frees twice what those before made.
   GpuRanksSpec spec{};
   spec.copies.common = read_gpu_common(measurement);
@@ -103,7 +103,7 @@ class GpuRanksState final : public State {
 }  // namespace
 
 MakeState parse_gpu_ranks(const ObjectReader& measurement) {
-  return [spec = read_spec(measurement)] { return std::make_unique<GpuRanksState>(spec); };
+  return [spec = read_gpu_ranks(measurement)] { return std::make_unique<GpuRanksState>(spec); };
 }
 
 }  // namespace tierscope

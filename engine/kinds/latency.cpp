@@ -15,6 +15,7 @@
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
+#include "sizes.h"
 #include "threads/disturbance.h"
 
 namespace tierscope {
@@ -27,8 +28,6 @@ struct LatencySpec {
   ChasePattern pattern;
   std::size_t chases;
 };
-
-constexpr double kLineBytes = 64;
 
 class Latency : public State {
  public:
@@ -88,7 +87,7 @@ class Latency : public State {
                   .lost_share = lost.share()};
     if (spec_.chases > 1) {
       sample.values.push_back(seconds * 1e9 / static_cast<double>(loads));
-      sample.values.push_back(static_cast<double>(loads) * kLineBytes / seconds);
+      sample.values.push_back(static_cast<double>(loads) * kCacheLine / seconds);
     }
     return sample;
   }

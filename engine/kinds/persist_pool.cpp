@@ -7,25 +7,25 @@
 namespace tierscope {
 namespace {
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void fail_pmemobj(const char* what) {
   throw Failure(fmt::format("{} failed: {}", what, pmemobj().error()), Cause::kOther);
 }
 
 void transact(PmemPool* pool, BlockWalk& walk, std::uint64_t ranges) {
   const Pmemobj& library = pmemobj();
-  if (library.begin_transaction(pool) != 0) fail("pmemobj_tx_begin");
+  if (library.begin_transaction(pool) != 0) fail_pmemobj("pmemobj_tx_begin");
   for (std::uint64_t range = 0; range < ranges; ++range) {
     std::byte* const block = walk.next();
     const int error = library.tx_add_range_direct(block, walk.block_bytes());
     if (error != 0) {
       library.tx_abort(error);
       library.tx_end();
-      fail("pmemobj_tx_add_range_direct");
+      fail_pmemobj("pmemobj_tx_add_range_direct");
     }
     store_block(walk, block);
   }
   library.tx_commit();
-  if (library.tx_end() != 0) fail("pmemobj_tx_commit");
+  if (library.tx_end() != 0) fail_pmemobj("pmemobj_tx_commit");
 }
 
 void allocate_and_free(PmemPool* pool, BlockWalk& walk) {
@@ -33,7 +33,7 @@ void allocate_and_free(PmemPool* pool, BlockWalk& walk) {
   const Pmemobj& library = pmemobj();
   auto* const id = reinterpret_cast<PmemId*>(walk.next());
   if (library.alloc(pool, id, walk.block_bytes(), kType, nullptr, nullptr) != 0) {
-    fail("pmemobj_alloc");
+    fail_pmemobj("pmemobj_alloc");
   }
   library.free(id);
 }

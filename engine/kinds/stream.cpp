@@ -12,13 +12,13 @@
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
 
 constexpr double kWritten = kWrittenScalar;
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kLineDoubles = kLine / sizeof(double);
+constexpr std::size_t kLineDoubles = kCacheLine / sizeof(double);
 
 // Contents of a region that streams use; none of them relies on what it holds.
 struct ForStreams {};
@@ -162,7 +162,7 @@ std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses)
   std::uint64_t written = 0;
   const ProofSample sample = proof(share);
   sample.for_each([&](std::size_t begin, std::size_t end) {
-    for (std::size_t at = begin; at < end; at += kLine) {
+    for (std::size_t at = begin; at < end; at += kCacheLine) {
       const double* const values = share.walk.a + at / sizeof(double);
       const double first = values[0];
       const bool uniform = std::all_of(values, values + kLineDoubles,
@@ -173,18 +173,19 @@ std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses)
                                   at),
                       Cause::kVerification);
       }
-      written += first == kWritten ? kLine : 0;
+      written += first == kWritten ? kCacheLine : 0;
     }
   });
   // Sequential writes of one pass never meet, so as many lines as were written must be there.
-  const std::uint64_t walked = std::min(accesses * spec_.access_size, share.walk.bytes) / kLine;
+  const std::uint64_t walked =
+      std::min(accesses * spec_.access_size, share.walk.bytes) / kCacheLine;
   const std::uint64_t least = spec_.order == Order::kSequential && sample.all()
                                   ? walked * static_cast<std::uint64_t>(spec_.writes) / 100
                                   : 0;
-  if (written / kLine < least) {
-    throw Failure(
-        fmt::format("{} lines are written where at least {} should be", written / kLine, least),
-        Cause::kVerification);
+  if (written / kCacheLine < least) {
+    throw Failure(fmt::format("{} lines are written where at least {} should be",
+                              written / kCacheLine, least),
+                  Cause::kVerification);
   }
   return written;
 }

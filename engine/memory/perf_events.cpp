@@ -11,6 +11,7 @@
 #include <map>
 
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -48,8 +49,7 @@ std::optional<PerfConfig> encode_perf_event(std::string_view terms,
 }
 
 std::optional<double> bytes_per_count(const std::string& event) {
-  constexpr double kLine = 64;
-  if (carries_line(std::filesystem::path(event).filename())) return kLine;
+  if (carries_line(std::filesystem::path(event).filename())) return kCacheLine;
   static const std::map<std::string, double> units{
       {"Bytes", 1.0}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
   const auto unit = units.find(read_text(event + ".unit"));

@@ -13,11 +13,11 @@
 
 #include "errors.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 constexpr const char* kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
 

@@ -11,6 +11,7 @@
 
 #include "errors.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -26,7 +27,6 @@ std::string weights_text(const Placement& placement) {
 
 // "5376m", as sizes are asked for; bytes are whole pages.
 std::string exact_text(std::size_t bytes) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
   return bytes % kMiB == 0 ? fmt::format("{}m", bytes / kMiB) : fmt::format("{}k", bytes / 1024);
 }
 

@@ -14,6 +14,7 @@
 
 #include "errors.h"
 #include "interrupt.h"
+#include "memory/system_memory.h"
 #include "storage/contents.h"
 
 namespace tierscope {
@@ -26,12 +27,6 @@ constexpr std::uint64_t kDefaultShare = 10;  // A tenth of what is free may be t
 struct Free {
   void operator()(std::byte* data) const { std::free(data); }
 };
-
-std::string size_text(std::uint64_t bytes) {
-  const auto amount = static_cast<double>(bytes);
-  return bytes < 1 << 30 ? fmt::format("{:.2f} MiB", amount / (1 << 20))
-                         : fmt::format("{:.2f} GiB", amount / (1 << 30));
-}
 
 Unavailable no_space(const std::string& path) {
   return {Cause::kStorage, fmt::format("{}: space ran out while it was written", path),

@@ -1,5 +1,5 @@
 // Storage whose data goes to a GPU or comes from it: what engine/gpu gives those who measure
-// storage. In a build without CUDA everything here throws Unavailable (gpu/storage_none.cpp).
+// storage. In a build without CUDA everything here throws Unavailable (gpu/none.cpp).
 #pragma once
 
 #include <cstddef>

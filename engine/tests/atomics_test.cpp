@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "sizes.h"
+
 namespace tierscope {
 namespace {
 
@@ -19,7 +21,7 @@ template <Atomic kKind>
 void expect_no_update_lost() {
   constexpr std::uint64_t kLines = 3;
   constexpr std::uint64_t kUpdates = 20'000;
-  std::vector<std::uint64_t> memory(kLines * kCounterStride / sizeof(std::uint64_t));
+  std::vector<std::uint64_t> memory(kLines * kCacheLine / sizeof(std::uint64_t));
   auto* const base = reinterpret_cast<std::byte*>(memory.data());
   std::array<std::uint64_t, 2> tries{};
   std::array<std::uint64_t, 2> states{1, 2};
@@ -40,7 +42,7 @@ TEST(UpdateCounters, LosesNoCompareAndSwap) { expect_no_update_lost<Atomic::kCom
 
 TEST(UpdateCounters, StaysInItsLinesAndReachesAllOfThem) {
   constexpr std::uint64_t kLines = 8;
-  constexpr std::size_t kStep = kCounterStride / sizeof(std::uint64_t);
+  constexpr std::size_t kStep = kCacheLine / sizeof(std::uint64_t);
   std::vector<std::uint64_t> memory((kLines + 2) * kStep);
   std::uint64_t state = 5;
   update_counters<Atomic::kFetchAndAdd>(reinterpret_cast<std::byte*>(memory.data() + kStep), kLines,

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "errors.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -36,7 +37,7 @@ class Laid {
     std::vector<ChainRegion> regions;
     for (const std::size_t bytes : sizes) {
       memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, kAlign)));
-      fill_lines(memory_.back().get(), regions.size(), 0, bytes / kChainLine);
+      fill_lines(memory_.back().get(), regions.size(), 0, bytes / kCacheLine);
       regions.push_back({.base = memory_.back().get(), .bytes = bytes});
     }
     chain_ = lay_chain(operations, linked, regions);
@@ -56,7 +57,7 @@ class Laid {
     rounds_ = 0;
     compare_walks(walks_, replayed_);
     for (std::uint64_t number = 0; number < memory_.size(); ++number) {
-      compare_lines(memory_[number].get(), number, 0, sizes_[number] / kChainLine, 1);
+      compare_lines(memory_[number].get(), number, 0, sizes_[number] / kCacheLine, 1);
     }
     return bytes;
   }
@@ -153,11 +154,11 @@ TEST(Chain, FencesChangeNothingOfTheWalk) {
 
 TEST(Chain, ReadsReachEverySlotAboutAsOften) {
   constexpr std::size_t kLines = 64;
-  Laid laid({kReadLine}, kLines * kChainLine);
+  Laid laid({kReadLine}, kLines * kCacheLine);
   std::array<int, kLines> count{};
   for (int i = 0; i < 64000; ++i) {
     laid.run(1);
-    ++count.at(static_cast<std::size_t>(laid.walks().front().at - laid.region(0)) / kChainLine);
+    ++count.at(static_cast<std::size_t>(laid.walks().front().at - laid.region(0)) / kCacheLine);
   }
   EXPECT_GT(*std::ranges::min_element(count), 800);
   EXPECT_LT(*std::ranges::max_element(count), 1200);
@@ -176,7 +177,7 @@ TEST(Chain, OffsetsAddToTheOperationBefore) {
   std::set<std::ptrdiff_t> written;  // Lines, from the one that was read.
   for (std::size_t line = 0; line < 1024; ++line) {
     const bool was = laid.word(0, line * 8 + 1) == laid.word(0, line * 8) + 1;
-    if (was) written.insert(laid.region(0) + line * kChainLine - read);
+    if (was) written.insert(laid.region(0) + line * kCacheLine - read);
   }
   EXPECT_EQ(written, (std::set<std::ptrdiff_t>{512, -512, -448}));
   EXPECT_EQ(laid.word(0, static_cast<std::size_t>(read - 512 - laid.region(0)) / 8 + 2),

@@ -18,8 +18,8 @@
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kBlock = 64 << 10;
-constexpr std::size_t kSize = 5 * kBlock + kCellBytes;  // The last block is shorter.
+constexpr std::size_t kCheckpointBlock = 64 << 10;
+constexpr std::size_t kSize = 5 * kCheckpointBlock + kCellBytes;  // The last block is shorter.
 constexpr std::uint32_t kFile = 7;
 
 std::vector<int> cpus() {
@@ -36,7 +36,7 @@ std::vector<int> cpus() {
 class CheckpointTest : public testing::TestWithParam<const char*> {
  protected:
   CheckpointTest() {
-    state_ = std::make_unique<CheckpointState>(std::span(memory_.get(), kSize), kBlock);
+    state_ = std::make_unique<CheckpointState>(std::span(memory_.get(), kSize), kCheckpointBlock);
     fill();
     const std::uint64_t bytes = Checkpoints::target_bytes(kSize);
     const std::string_view kind(GetParam());
@@ -64,7 +64,7 @@ class CheckpointTest : public testing::TestWithParam<const char*> {
                                   .backend = &*backend,
                                   .direct = false,
                                   .depth = backend->synchronous ? 1U : 3U,
-                                  .block_bytes = kBlock,
+                                  .block_bytes = kCheckpointBlock,
                                   .gpu = -1,
                                   .threads = cpus().size()});
     }
@@ -151,7 +151,7 @@ TEST_P(CheckpointTest, AHeaderBeforeItsStateIsNoticed) {
 
 TEST_P(CheckpointTest, ADamagedCheckpointIsNamedAndTheOlderOneTaken) {
   save(4);
-  damage(4, 2 * kBlock + 1000);
+  damage(4, 2 * kCheckpointBlock + 1000);
   const Restart restart = checkpoints_->restart();
   EXPECT_EQ(restart.generation, 3);
   EXPECT_NE(restart.rejected.find("offset 131072"), std::string::npos) << restart.rejected;

@@ -12,14 +12,15 @@
 namespace tierscope {
 namespace {
 
-constexpr std::uint32_t kFile = 0xfeed;
+constexpr std::uint32_t kOwner = 0xfeed;
 constexpr std::uint64_t kOffset = 1 << 20;
 constexpr std::uint64_t kGeneration = (std::uint64_t{5} << 32) + 7;
 
 class Contents : public testing::TestWithParam<std::uint32_t> {
  protected:
   std::vector<std::byte> written(std::uint64_t generation = kGeneration, std::uint64_t seed = 1,
-                                 std::uint32_t file = kFile, std::uint64_t offset = kOffset) const {
+                                 std::uint32_t file = kOwner,
+                                 std::uint64_t offset = kOffset) const {
     std::vector<std::byte> buffer(kBytes);
     prepare(buffer, seed, 0, cell());
     stamp(buffer, file, offset, generation);
@@ -27,7 +28,7 @@ class Contents : public testing::TestWithParam<std::uint32_t> {
   }
 
   std::optional<Mismatch> check(std::span<const std::byte> data) const {
-    return verify(data, kFile, kOffset, kGeneration, cell());
+    return verify(data, kOwner, kOffset, kGeneration, cell());
   }
 
   Damage damage(std::span<const std::byte> data) const {
@@ -50,7 +51,7 @@ TEST_P(Contents, WhatWasStampedIsRightFromItsGenerationOn) {
 
 TEST_P(Contents, ABufferIsStampedAgainWithoutPreparingIt) {
   std::vector<std::byte> buffer = written(1, 1, 7, 0);
-  stamp(buffer, kFile, kOffset, kGeneration);
+  stamp(buffer, kOwner, kOffset, kGeneration);
   EXPECT_FALSE(check(buffer));
 }
 
@@ -74,8 +75,8 @@ TEST_P(Contents, AnOlderGenerationIsStale) {
 }
 
 TEST_P(Contents, AnotherPlaceIsMisdirected) {
-  EXPECT_EQ(damage(written(kGeneration, 1, kFile + 1)), Damage::kMisdirected);
-  const std::vector<std::byte> elsewhere = written(kGeneration, 1, kFile, kOffset + kBytes);
+  EXPECT_EQ(damage(written(kGeneration, 1, kOwner + 1)), Damage::kMisdirected);
+  const std::vector<std::byte> elsewhere = written(kGeneration, 1, kOwner, kOffset + kBytes);
   EXPECT_EQ(check(elsewhere)->found->offset, kOffset + kBytes);
   EXPECT_EQ(damage(elsewhere), Damage::kMisdirected);
 }
@@ -110,7 +111,7 @@ TEST_P(Contents, OtherDataAndZerosAreForeign) {
 
 TEST_P(Contents, CellsOfAnotherSizeAreForeign) {
   const std::uint32_t other = cell() == kCellBytes ? kSectorBytes : kCellBytes;
-  const auto mismatch = verify(written(), kFile, kOffset, kGeneration, other);
+  const auto mismatch = verify(written(), kOwner, kOffset, kGeneration, other);
   ASSERT_TRUE(mismatch);
   EXPECT_EQ(mismatch->damage, Damage::kForeign);
 }
@@ -118,17 +119,17 @@ TEST_P(Contents, CellsOfAnotherSizeAreForeign) {
 TEST(TornCells, AWriteThatEndedAfterAnySectorIsTorn) {
   std::vector<std::byte> old(kCellBytes);
   prepare(old, 1, 0);
-  stamp(old, kFile, kOffset, kGeneration - 1);
+  stamp(old, kOwner, kOffset, kGeneration - 1);
   std::vector<std::byte> young(kCellBytes);
   prepare(young, 2, 0);
-  stamp(young, kFile, kOffset, kGeneration);
+  stamp(young, kOwner, kOffset, kGeneration);
   for (const bool from_front : {true, false}) {
     for (int sector = 1; sector < 8; ++sector) {
       const auto at = static_cast<std::size_t>(sector) * kSectorBytes;
       std::vector<std::byte> torn = from_front ? young : old;
       const std::vector<std::byte>& rest = from_front ? old : young;
       std::memcpy(torn.data() + at, rest.data() + at, kCellBytes - at);
-      const auto mismatch = verify(torn, kFile, kOffset, kGeneration);
+      const auto mismatch = verify(torn, kOwner, kOffset, kGeneration);
       ASSERT_TRUE(mismatch) << sector;
       EXPECT_EQ(mismatch->damage, Damage::kTorn) << sector;
       EXPECT_EQ(mismatch->sector, sector);
@@ -142,29 +143,29 @@ TEST(TornCells, ATornCellOfTheSamePayloadIsTorn) {
   std::vector<std::byte> old(kCellBytes);
   prepare(old, 1, 0);
   std::vector<std::byte> torn = old;
-  stamp(old, kFile, kOffset, kGeneration - 1);
-  stamp(torn, kFile, kOffset, kGeneration);
+  stamp(old, kOwner, kOffset, kGeneration - 1);
+  stamp(torn, kOwner, kOffset, kGeneration);
   std::memcpy(torn.data() + 2048, old.data() + 2048, 2048);
-  EXPECT_EQ(verify(torn, kFile, kOffset, kGeneration)->damage, Damage::kTorn);
+  EXPECT_EQ(verify(torn, kOwner, kOffset, kGeneration)->damage, Damage::kTorn);
 }
 
 TEST(TornCells, AFirstWriteThatWasCutIsTorn) {
   std::vector<std::byte> cut(kCellBytes);
   prepare(cut, 1, 0);
-  stamp(cut, kFile, kOffset, kGeneration);
+  stamp(cut, kOwner, kOffset, kGeneration);
   std::vector<std::byte> late = cut;
   std::memset(cut.data() + 1024, 0, 3072);
-  EXPECT_EQ(verify(cut, kFile, kOffset, kGeneration)->damage, Damage::kTorn);
+  EXPECT_EQ(verify(cut, kOwner, kOffset, kGeneration)->damage, Damage::kTorn);
   std::memset(late.data(), 0, 1024);
-  EXPECT_EQ(verify(late, kFile, kOffset, kGeneration)->damage, Damage::kTorn);
+  EXPECT_EQ(verify(late, kOwner, kOffset, kGeneration)->damage, Damage::kTorn);
 }
 
 TEST(TornCells, ALostHeaderIsCorrupt) {
   std::vector<std::byte> cell(kCellBytes);
   prepare(cell, 1, 0);
-  stamp(cell, kFile, kOffset, kGeneration);
+  stamp(cell, kOwner, kOffset, kGeneration);
   std::memset(cell.data(), 0xff, sizeof(CellHeader));
-  EXPECT_EQ(verify(cell, kFile, kOffset, kGeneration)->damage, Damage::kCorrupt);
+  EXPECT_EQ(verify(cell, kOwner, kOffset, kGeneration)->damage, Damage::kCorrupt);
 }
 
 TEST(ContentsOfBuffers, NoTwoCellsAndNoTwoSeedsAreTheSame) {
@@ -189,8 +190,8 @@ TEST(ContentsOfBuffers, CompressiblePercentAreZeros) {
     const auto zeros = std::count(buffer.begin(), buffer.end(), std::byte{0});
     EXPECT_NEAR(static_cast<double>(zeros) / static_cast<double>(buffer.size()), percent / 100.0,
                 0.02);
-    stamp(buffer, kFile, 0, 1);
-    EXPECT_FALSE(verify(buffer, kFile, 0, 1)) << percent;
+    stamp(buffer, kOwner, 0, 1);
+    EXPECT_FALSE(verify(buffer, kOwner, 0, 1)) << percent;
   }
 }
 
@@ -205,10 +206,10 @@ TEST(ContentsOfBuffers, CellsFitTheStep) {
 
 TEST(ContentsOfBuffers, MisuseIsRefused) {
   std::vector<std::byte> buffer(kCellBytes);
-  EXPECT_THROW(stamp(buffer, kFile, 0, 1), std::logic_error);
+  EXPECT_THROW(stamp(buffer, kOwner, 0, 1), std::logic_error);
   EXPECT_THROW(prepare(std::span(buffer).first(100), 1, 0), std::logic_error);
   EXPECT_THROW(prepare(buffer, 1, 0, 1024), std::logic_error);
-  EXPECT_THROW(verify(std::span(buffer).first(512), kFile, 0, 1), std::logic_error);
+  EXPECT_THROW(verify(std::span(buffer).first(512), kOwner, 0, 1), std::logic_error);
 }
 
 TEST(ContentsOfBuffers, AMismatchSaysWhatWasExpectedAndFound) {

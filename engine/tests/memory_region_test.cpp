@@ -13,11 +13,10 @@
 #include "memory/region.h"
 #include "memory/requirements.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 const Placement kNodeZero{Policy::kBind, {{0}}};
 

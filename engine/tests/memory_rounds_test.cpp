@@ -8,13 +8,12 @@
 #include "errors.h"
 #include "memory/rounds.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kHuge = 2 * kMiB;
-constexpr std::size_t kLine = 64;
 
 const Placement kTwentyToOne{Policy::kWeighted, {{0, 20}, {2, 1}}};
 
@@ -37,10 +36,10 @@ TEST(Rounds, EveryShareHoldsTheWeightsExactly) {
   for (const Placement& placement : placements) {
     for (const std::size_t threads : {1U, 2U, 3U, 7U, 31U, 97U}) {
       const std::size_t bytes =
-          in_whole_rounds(4096 * kMiB, Pages::kHuge2M, placement, {threads, kLine});
+          in_whole_rounds(4096 * kMiB, Pages::kHuge2M, placement, {threads, kCacheLine});
       EXPECT_LE(bytes, 4096 * kMiB);
       EXPECT_GT(bytes + round_pages(placement) * kHuge, 4096 * kMiB);
-      const std::size_t grain = share_grain(Pages::kHuge2M, placement, kLine);
+      const std::size_t grain = share_grain(Pages::kHuge2M, placement, kCacheLine);
       std::size_t end = 0;
       for (const ByteRange& share : cut_into_shares(bytes, grain, threads)) {
         EXPECT_EQ(share.first, end);
@@ -60,7 +59,7 @@ TEST(Rounds, EveryShareHoldsTheWeightsExactly) {
 
 TEST(Rounds, AShareWithoutAWholeRoundIsRefusedWithTheNumbers) {
   try {
-    in_whole_rounds(4096 * kMiB, Pages::kHuge2M, kTwentyToOne, {128, kLine});
+    in_whole_rounds(4096 * kMiB, Pages::kHuge2M, kTwentyToOne, {128, kCacheLine});
     FAIL() << "31 threads would have no page of node 2";
   } catch (const Unavailable& refused) {
     EXPECT_EQ(refused.cause(), Cause::kWeights);
@@ -69,13 +68,14 @@ TEST(Rounds, AShareWithoutAWholeRoundIsRefusedWithTheNumbers) {
     EXPECT_EQ(refused.remedy(),
               "ask for a size of 5376m or more, or for base pages, or for 97 threads at most");
   }
-  EXPECT_EQ(in_whole_rounds(5376 * kMiB, Pages::kHuge2M, kTwentyToOne, {128, kLine}), 5376 * kMiB);
+  EXPECT_EQ(in_whole_rounds(5376 * kMiB, Pages::kHuge2M, kTwentyToOne, {128, kCacheLine}),
+            5376 * kMiB);
 }
 
 TEST(Rounds, OneThreadNeedsAWholeRoundToo) {
   try {
     in_whole_rounds(2 * base_page_bytes(), Pages::kBase, {Policy::kInterleave, {{0}, {1}, {2}}},
-                    {1, kLine});
+                    {1, kCacheLine});
     FAIL() << "node 2 would have no page";
   } catch (const Unavailable& refused) {
     EXPECT_TRUE(std::string(refused.what()).ends_with("in a round of 1:1:1")) << refused.what();
@@ -87,14 +87,15 @@ TEST(Rounds, OneThreadNeedsAWholeRoundToo) {
 TEST(Rounds, OtherPoliciesHaveNone) {
   for (const Policy policy : {Policy::kBind, Policy::kPreferred, Policy::kPartition}) {
     const Placement placement{policy, {{0, 20}}};
-    EXPECT_EQ(in_whole_rounds(1000 * kLine, Pages::kHuge2M, placement, {900, kLine}), 1000 * kLine);
-    EXPECT_EQ(share_grain(Pages::kHuge2M, placement, 3 * kLine), 3 * kLine);
+    EXPECT_EQ(in_whole_rounds(1000 * kCacheLine, Pages::kHuge2M, placement, {900, kCacheLine}),
+              1000 * kCacheLine);
+    EXPECT_EQ(share_grain(Pages::kHuge2M, placement, 3 * kCacheLine), 3 * kCacheLine);
   }
 }
 
 TEST(Rounds, NoShareCutsAnAccessInTwo) {
   const Placement placement{Policy::kInterleave, {{0}, {1}}};
-  const std::size_t access = 3 * kLine;
+  const std::size_t access = 3 * kCacheLine;
   const std::size_t grain = share_grain(Pages::kBase, placement, access);
   EXPECT_EQ(grain % access, 0U);
   EXPECT_EQ(grain % (2 * base_page_bytes()), 0U);

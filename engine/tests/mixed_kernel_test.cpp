@@ -10,12 +10,11 @@
 #include "access/random_order.h"
 #include "access/write_back.h"
 #include "access/zipf_order.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kLineDoubles = kLine / sizeof(double);
+constexpr std::size_t kLineDoubles = kCacheLine / sizeof(double);
 
 struct Free {
   void operator()(double* memory) const { std::free(memory); }
@@ -31,9 +30,9 @@ class MixedKernels : public testing::TestWithParam<Case> {
   // Which of `lines` lines are written after `accesses` accesses, made one call at a time.
   std::vector<bool> written(std::size_t lines, std::size_t access_size, int writes, Order order,
                             std::uint64_t accesses) const {
-    const std::size_t bytes = lines * kLine;
+    const std::size_t bytes = lines * kCacheLine;
     const std::unique_ptr<double, Free> memory(
-        static_cast<double*>(std::aligned_alloc(kLine, bytes + 2 * kLine)));
+        static_cast<double*>(std::aligned_alloc(kCacheLine, bytes + 2 * kCacheLine)));
     std::fill_n(memory.get(), bytes / sizeof(double) + 2 * kLineDoubles, 0.0);
     const Walk walk{
         .a = memory.get() + kLineDoubles, .scalar = 3, .bytes = bytes, .access_size = access_size};
@@ -56,7 +55,7 @@ class MixedKernels : public testing::TestWithParam<Case> {
 
 TEST_P(MixedKernels, SpreadWritesEvenly) {
   for (const int writes : {0, 25, 33, 50, 75, 100}) {
-    const std::vector<bool> lines = written(400, kLine, writes, Order::kSequential, 400);
+    const std::vector<bool> lines = written(400, kCacheLine, writes, Order::kSequential, 400);
     EXPECT_EQ(std::ranges::count(lines, true), 4 * writes) << writes << "% of 400 lines";
     // Between any two lines, the number of writes is within one of the exact share.
     for (std::size_t first = 0; first < lines.size(); ++first) {
@@ -70,16 +69,16 @@ TEST_P(MixedKernels, SpreadWritesEvenly) {
 }
 
 TEST_P(MixedKernels, GoOnWhereTheyStoppedAndWrapAtTheEnd) {
-  EXPECT_EQ(std::ranges::count(written(6, 2 * kLine, 100, Order::kSequential, 2), true), 4);
-  EXPECT_EQ(std::ranges::count(written(6, 2 * kLine, 100, Order::kSequential, 3), true), 6);
+  EXPECT_EQ(std::ranges::count(written(6, 2 * kCacheLine, 100, Order::kSequential, 2), true), 4);
+  EXPECT_EQ(std::ranges::count(written(6, 2 * kCacheLine, 100, Order::kSequential, 3), true), 6);
   // 50% of an odd number of lines: the second pass writes what the first one read.
-  EXPECT_EQ(std::ranges::count(written(5, kLine, 50, Order::kSequential, 5), true), 2);
-  EXPECT_EQ(std::ranges::count(written(5, kLine, 50, Order::kSequential, 10), true), 5);
+  EXPECT_EQ(std::ranges::count(written(5, kCacheLine, 50, Order::kSequential, 5), true), 2);
+  EXPECT_EQ(std::ranges::count(written(5, kCacheLine, 50, Order::kSequential, 10), true), 5);
 }
 
 TEST_P(MixedKernels, ReachEveryBlockInRandomOrder) {
   const std::uint64_t period = RandomOrder(37).period();
-  const std::vector<bool> lines = written(37 * 4, 4 * kLine, 100, Order::kRandom, period);
+  const std::vector<bool> lines = written(37 * 4, 4 * kCacheLine, 100, Order::kRandom, period);
   EXPECT_EQ(std::ranges::count(lines, false), 0);
 }
 

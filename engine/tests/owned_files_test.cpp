@@ -12,6 +12,7 @@
 
 #include "errors.h"
 #include "scratch_directory.h"
+#include "sizes.h"
 #include "storage/leftovers.h"
 #include "storage/proof.h"
 
@@ -19,8 +20,6 @@ namespace tierscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 // Names in a directory, the manifest's left out.
 std::vector<std::string> names_in(const std::string& path) {

@@ -15,8 +15,8 @@
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20;
-constexpr std::size_t kArray = 4 * kBlock;
+constexpr std::size_t kPoolBlock = std::size_t{1} << 20;
+constexpr std::size_t kArray = 4 * kPoolBlock;
 
 Placement in_shared_memory() {
   return {.policy = Policy::kBind,
@@ -29,7 +29,7 @@ class FullPool : public testing::Test {
   FullPool()
       : pool_({.bytes = kArray, .count = 1, .unit_bytes = 4096}, in_shared_memory()),
         data_(pool_.take().front().data) {
-    for (const std::size_t bytes : {kBlock, std::size_t{64} << 10, std::size_t{1} << 10}) {
+    for (const std::size_t bytes : {kPoolBlock, std::size_t{64} << 10, std::size_t{1} << 10}) {
       for (PmemId id; library_.alloc(pool_.get(), &id, bytes, 1, nullptr, nullptr) == 0;) {
         filling_.push_back(id);
       }
@@ -78,7 +78,7 @@ class FullPool : public testing::Test {
 };
 
 TEST_F(FullPool, ATransactionFailsInOneLineAndChangesNothing) {
-  const std::string said = failure_of(transaction_writer(pool_.get(), 1), kBlock);
+  const std::string said = failure_of(transaction_writer(pool_.get(), 1), kPoolBlock);
   EXPECT_TRUE(said.starts_with("pmemobj_tx_add_range_direct failed: ")) << said;
   EXPECT_EQ(said.find('\n'), std::string::npos);
   EXPECT_TRUE(is_zero());
@@ -93,16 +93,16 @@ TEST_F(FullPool, RangesBeforeTheOneThatDidNotFitAreRolledBack) {
 }
 
 TEST_F(FullPool, AnAllocationFailsInOneLine) {
-  const std::string said = failure_of(allocation_writer(pool_.get()), kBlock);
+  const std::string said = failure_of(allocation_writer(pool_.get()), kPoolBlock);
   EXPECT_TRUE(said.starts_with("pmemobj_alloc failed: ")) << said;
   EXPECT_TRUE(is_zero());
 }
 
 TEST_F(FullPool, TheSameThreadGoesOnOnceThereIsRoom) {
-  failure_of(transaction_writer(pool_.get(), 1), kBlock);
+  failure_of(transaction_writer(pool_.get(), 1), kPoolBlock);
   make_room();
-  BlockWalk walk = blocks(kBlock);
-  transaction_writer(pool_.get(), 1).write(walk, kArray / kBlock);
+  BlockWalk walk = blocks(kPoolBlock);
+  transaction_writer(pool_.get(), 1).write(walk, kArray / kPoolBlock);
   EXPECT_EQ(walk.compare(1), kArray);
 }
 

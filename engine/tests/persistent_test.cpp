@@ -23,13 +23,12 @@
 #include "memory/region.h"
 #include "memory/survival.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 Placement in(const std::string& path, Backing backing, bool bound = false) {
   return {.policy = Policy::kBind,

@@ -13,12 +13,12 @@ namespace tierscope {
 namespace {
 
 using Words = std::vector<std::uint64_t>;
-using State = std::pair<Words, std::uint64_t>;
+using MemoryState = std::pair<Words, std::uint64_t>;
 constexpr std::uint64_t kUnlimited = 1'000'000'000;
 
-std::set<State> replayed(const MemoryTrace& trace, std::size_t words,
-                         std::uint64_t limit = kUnlimited) {
-  std::set<State> found;
+std::set<MemoryState> replayed(const MemoryTrace& trace, std::size_t words,
+                               std::uint64_t limit = kUnlimited) {
+  std::set<MemoryState> found;
   replay(trace, words, {.states = limit, .seed = 1},
          [&](std::span<const std::uint64_t> state, std::uint64_t acknowledged) {
            found.emplace(Words(state.begin(), state.end()), acknowledged);
@@ -48,7 +48,7 @@ class Machine {
     see();
   }
 
-  const std::set<State>& seen() const { return seen_; }
+  const std::set<MemoryState>& seen() const { return seen_; }
 
  private:
   using Versions = std::vector<std::size_t>;  // Of each line: how many of its stores memory has.
@@ -92,7 +92,7 @@ class Machine {
   std::array<std::size_t, 4> flushed_{};
   std::set<std::pair<Versions, int>> memories_;
   std::uint64_t acknowledged_ = 0;
-  std::set<State> seen_;
+  std::set<MemoryState> seen_;
 };
 
 MemoryTrace random_trace(std::uint64_t seed, std::size_t words) {
@@ -109,7 +109,7 @@ MemoryTrace random_trace(std::uint64_t seed, std::size_t words) {
   return trace;
 }
 
-std::set<Words> memories(const std::set<State>& states) {
+std::set<Words> memories(const std::set<MemoryState>& states) {
   std::set<Words> found;
   for (const auto& [words, acknowledged] : states) found.insert(words);
   return found;
@@ -121,12 +121,13 @@ TEST(PmemReplay, HasTheStatesOfEveryRunOfTheMachineAndNoOthers) {
     const MemoryTrace trace = random_trace(seed, words);
     Machine machine(words);
     for (const MemoryEvent& event : trace) machine.step(event);
-    const std::set<State> found = replayed(trace, words);
+    const std::set<MemoryState> found = replayed(trace, words);
     ASSERT_EQ(memories(found), memories(machine.seen())) << "seed " << seed;
     // A crash point stands for those since the last fence: same memory, later acknowledgement.
-    for (const State& state : found) ASSERT_TRUE(machine.seen().contains(state)) << "seed " << seed;
-    for (const State& seen : machine.seen()) {
-      const auto later = [&](const State& state) {
+    for (const MemoryState& state : found)
+      ASSERT_TRUE(machine.seen().contains(state)) << "seed " << seed;
+    for (const MemoryState& seen : machine.seen()) {
+      const auto later = [&](const MemoryState& state) {
         return state.first == seen.first && state.second >= seen.second;
       };
       ASSERT_TRUE(std::any_of(found.begin(), found.end(), later)) << "seed " << seed;
@@ -138,9 +139,9 @@ TEST(PmemReplay, ASampleIsOfTheStatesAndHasTheMostAndTheLeast) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const std::size_t words = 3 * kLineWords;
     const MemoryTrace trace = random_trace(seed, words);
-    const std::set<State> all = replayed(trace, words);
+    const std::set<MemoryState> all = replayed(trace, words);
     for (const std::uint64_t limit : {2, 5}) {
-      for (const State& state : replayed(trace, words, limit)) {
+      for (const MemoryState& state : replayed(trace, words, limit)) {
         ASSERT_TRUE(all.contains(state)) << "seed " << seed;
       }
     }

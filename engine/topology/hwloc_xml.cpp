@@ -21,7 +21,7 @@ void require(int status, const char* step) {
   }
 }
 
-Topology load() {
+Topology load_topology() {
   hwloc_topology_t raw = nullptr;
   require(hwloc_topology_init(&raw), "start");
   Topology topology(raw, &hwloc_topology_destroy);
@@ -49,7 +49,7 @@ Topology load() {
 }  // namespace
 
 std::string hwloc_xml() {
-  const Topology topology = load();
+  const Topology topology = load_topology();
   char* buffer = nullptr;
   int length = 0;  // counts the final zero
   require(hwloc_topology_export_xmlbuffer(topology.get(), &buffer, &length, 0), "write XML");

@@ -424,14 +424,30 @@ def find_library() -> Path:
 
 
 def find_installed(name: str) -> Path:
-    """Return a file or folder that is installed with this package; raises UserError without it."""
-    for folder in (Path(__file__).parents[1], *(Path(entry) / "tierscope" for entry in sys.path)):
-        if (folder / name).exists():
-            return folder / name
-    raise UserError(
-        f"{Path(name).name} is not installed with this tierscope; build it with 'make build', or "
-        "install the wheel again"
-    )
+    """Return a file or folder that is installed with this package; raises UserError without it.
+
+    In a source tree that ``make run`` set up, builds the allocator library, which that leaves out.
+    """
+    source = Path(__file__).parents[3]
+    build = source / "build/engine"
+    found = _installed(name)
+    if found is None and (source / "tools/bootstrap").exists() and (build / "build.ninja").exists():
+        print("building the allocator library, once", file=sys.stderr)
+        tool = [source / "tools/bootstrap", "--allocator", sys.prefix, build]
+        if subprocess.run(tool, stdout=sys.stderr, check=False).returncode:
+            raise UserError(f"the allocator library cannot be built; see {build}.log")
+        found = _installed(name)
+    if found is None:
+        raise UserError(
+            f"{Path(name).name} is not installed with this tierscope; build it with 'make build', "
+            "or install the wheel again"
+        )
+    return found
+
+
+def _installed(name: str) -> Path | None:
+    folders = (Path(__file__).parents[1], *(Path(entry) / "tierscope" for entry in sys.path))
+    return next((folder / name for folder in folders if (folder / name).exists()), None)
 
 
 def own_environment() -> dict[bytes, bytes]:
