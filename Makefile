@@ -180,10 +180,16 @@ offline: wheels ## Archives in dist/ that install tierscope without a network, o
 test-install: offline ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
-# As modules, clang-tidy parses these headers once, not for each file; they are most of it.
-PRELUDE := nlohmann/json.hpp fmt/format.h
-PRELUDE_ONCE := $(addprefix -extra-arg=,-fmodules -fcxx-modules -fno-implicit-module-maps \
-  -fmodule-map-file=$(abspath $(BUILD))/lint/prelude.modulemap -fmodules-cache-path=$(abspath $(BUILD))/lint/prelude)
+# These headers are most of what clang-tidy reads. As a module it parses them once, not for each file.
+PRELUDE := $(abspath $(BUILD))/lint/prelude
+define PRELUDE_HEADER
+#ifdef __cplusplus
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#endif
+endef
+PRELUDE_ONCE := $(addprefix -extra-arg=,-include$(PRELUDE).h -fmodules -fcxx-modules \
+  -fno-implicit-module-maps -fmodule-map-file=$(PRELUDE).modulemap -fmodules-cache-path=$(PRELUDE))
 
 lint: $(BUILD)/.installed $(BUILD)/compile_commands.json ## Complain precisely; `make format` mends what can be mended
 	$(BIN)/ruff check .
@@ -195,7 +201,8 @@ lint: $(BUILD)/.installed $(BUILD)/compile_commands.json ## Complain precisely; 
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	@mkdir -p $(BUILD)/lint
-	@printf 'module prelude_%s [system] { header "/usr/include/%s" export * }\n' $(foreach one,$(PRELUDE),$(firstword $(subst /, ,$(one))) $(one)) > $(BUILD)/lint/prelude.modulemap
+	$(file > $(PRELUDE).h,$(PRELUDE_HEADER))
+	$(file > $(PRELUDE).modulemap,module prelude [system] { header "$(PRELUDE).h" export * })
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD) $(PRELUDE_ONCE) -quiet -j $(shell nproc) '/(engine/(?!tests/).*\.cpp|alloc/[^/]*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment

@@ -9,6 +9,7 @@ from pathlib import Path
 
 FOUNDATION = {
     "errors.h",
+    "sizes.h",
     "protocol/constants.h",
     "exchange.h",
     "host_device.h",

@@ -433,7 +433,7 @@ def find_installed(name: str) -> Path:
     found = _installed(name)
     if found is None and (source / "tools/bootstrap").exists() and (build / "build.ninja").exists():
         print("building the allocator library, once", file=sys.stderr)
-        tool = [source / "tools/bootstrap", "--allocator", sys.prefix, build]
+        tool = [f"{source}/tools/bootstrap", "--allocator", sys.prefix, str(build)]
         if subprocess.run(tool, stdout=sys.stderr, check=False).returncode:
             raise UserError(f"the allocator library cannot be built; see {build}.log")
         found = _installed(name)
