@@ -25,9 +25,9 @@ $(BUILD)/.environment: tools/bootstrap tools/constraints.txt pyproject.toml
 	@mkdir -p $(BUILD) && touch $@
 
 # The engine and the package; --no-build-isolation keeps the build folder, so it is incremental.
-$(BUILD)/.installed: $(BUILD)/.environment $(ENGINE_SOURCES)
+$(BUILD)/.installed: $(BUILD)/.environment $(ENGINE_SOURCES) | $(BUILD)/compile_commands.json
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-	  --config-settings=cmake.define.TIERSCOPE_TESTS=ON --editable .
+	  --config-settings=cmake.define.TIERSCOPE_CUDA=ON --config-settings=cmake.define.TIERSCOPE_TESTS=ON --editable .
 	@touch $@
 
 # Each file's command: for clangd, which finds it here, and for clang-tidy. Targets that share a source
