@@ -157,7 +157,7 @@ def conclude(
 
 def interim_analysis(sampling: Sampling, repetitions: Sequence[Repetition]) -> InterimAnalysis:
     """Return how precisely the headline of repetitions, at least one, is known."""
-    return _interim(sampling, next(iter(_kept(sampling, repetitions, only_first=True).values())))
+    return _interim(sampling, next(iter(_kept(sampling, repetitions, headline_only=True).values())))
 
 
 def _interim(sampling: Sampling, kept: _Kept) -> InterimAnalysis:
@@ -184,16 +184,21 @@ def _interim(sampling: Sampling, kept: _Kept) -> InterimAnalysis:
 
 
 def _kept(
-    sampling: Sampling, repetitions: Sequence[Repetition], only_first: bool = False
+    sampling: Sampling, repetitions: Sequence[Repetition], headline_only: bool = False
 ) -> dict[str, _Kept]:
-    """Return the kept samples of each series, by its name, the first one first."""
+    """Return the kept samples of each series, by its name, the first one first.
+
+    ``headline_only``: of the first column of the first series, which an interim analysis after each
+    repetition asks for; threads and further series may be many.
+    """
+    many = 1 if headline_only else None
     found: dict[str, list[tuple[Series, int, bool]]] = {}
     for repetition in repetitions:
-        for number, series in enumerate(repetition.series[:1] if only_first else repetition.series):
+        for number, series in enumerate(repetition.series[:many]):
             samples, settled = warm_up(series, sampling) if number == 0 else (0, True)
             found.setdefault(series.name, []).append((series, samples, settled))
     apart = _far_apart(repetitions)
-    return {name: _samples(parts, apart) for name, parts in found.items()}
+    return {name: _samples(parts, apart, many) for name, parts in found.items()}
 
 
 def _far_apart(repetitions: Sequence[Repetition]) -> bool:
@@ -207,8 +212,9 @@ def _far_apart(repetitions: Sequence[Repetition]) -> bool:
     return len(gaps) == len(repetitions) - 1 > 0 and median(gaps) >= _FAR_APART
 
 
-def _samples(parts: list[tuple[Series, int, bool]], apart: bool) -> _Kept:
-    """Join what the repetitions have of one series."""
+def _samples(parts: list[tuple[Series, int, bool]], apart: bool, many: int | None = None) -> _Kept:
+    """Join what the repetitions have of one series, of so many columns; None: of all that it has,
+    and of its distributions."""
     samples = _Kept(
         watched=any(series.disturbed is not None for series, _, _ in parts),
         unsettled=sum(not settled for _, _, settled in parts),
@@ -226,10 +232,11 @@ def _samples(parts: list[tuple[Series, int, bool]], apart: bool) -> _Kept:
     ):
         kept = [n for n in numbers if n not in bad] if drop and bad else list(numbers)
         samples.durations += [series.durations[n] for n in kept]
-        found = {(c.metric, c.part): c.values for c in series.columns}
+        found = {(c.metric, c.part): c.values for c in series.columns[:many]}
         _add(samples.columns, repetition, found, kept)
-        timed = {(d.metric, d.part): d.samples for d in series.distributions or ()}
-        _add(samples.distributions, repetition, timed, kept)
+        if many is None:
+            timed = {(d.metric, d.part): d.samples for d in series.distributions or ()}
+            _add(samples.distributions, repetition, timed, kept)
     return samples
 
 

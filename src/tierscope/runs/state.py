@@ -25,6 +25,9 @@ class RunState:
         self._set_ups: dict[str, list[tuple[bool, float]]] = {}
         """Of each repetition, whether it had new pages, and the seconds it took beside its
         samples."""
+        self._set_up_s: dict[str, float] = {}
+        """What ``set_up_s`` returns, kept because the schedule asks for it several times before
+        each repetition."""
         self._left_s = 0.0
         """What all may still take, summed up as repetitions come: it is asked for before every
         repetition."""
@@ -38,6 +41,7 @@ class RunState:
             self.repetitions[spec.id] = []
             self.allowed[spec.id] = seconds
             self._set_ups[spec.id] = []
+            self._set_up_s[spec.id] = 0.0
             self._left_s += 0.0 if spec.scheduled_apart else seconds
 
     def add_repetition(self, repetition: Repetition, took_s: float = 0.0) -> None:
@@ -50,6 +54,7 @@ class RunState:
         beside = max(took_s - repetition.seconds, 0.0)
         first = not self._set_ups[repetition.id]
         self._set_ups[repetition.id].append((repetition.fresh or first, beside))
+        self._set_up_s[repetition.id] = self._quickest_set_up_s(repetition.id)
         if first and spec.files():
             beside = min(beside, self.allowed[repetition.id] - spec.sampling.budget_s)
         self._left_s -= 0.0 if spec.scheduled_apart else repetition.seconds + beside
@@ -81,11 +86,12 @@ class RunState:
 
         The first one populated them, so that it says at most how long others take.
         """
+        return self._set_up_s[name]
+
+    def _quickest_set_up_s(self, name: str) -> float:
         set_ups = self._set_ups[name]
         kept = [taken for fresh, taken in set_ups if not fresh]
-        if kept or not set_ups:
-            return min(kept, default=0.0)
-        return min(set_ups[0][1], again_seconds(self.specs[name]))
+        return min(kept) if kept else min(set_ups[0][1], again_seconds(self.specs[name]))
 
     def populate_s(self, name: str) -> float | None:
         """Return what a repetition with new pages takes more than others; None where nobody
