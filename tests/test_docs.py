@@ -230,8 +230,10 @@ def test_the_commands_of_every_document_are_found() -> None:
     )
 
 
-def test_every_make_target_of_the_readme_exists() -> None:
-    targets = re.findall(r"^    make (\S+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_make_target_of_a_document_exists(document: str) -> None:
+    text = (ROOT / document).read_text()
+    targets = re.findall(r"(?:^    |`)make ([a-z-]+)", text, re.MULTILINE)
     makefile = (ROOT / "Makefile").read_text()
     assert targets
     for target in targets:
