@@ -64,7 +64,7 @@ lock: $(BUILD)/.environment ## Write the versions that are installed here to too
 	$(BIN)/pip freeze --disable-pip-version-check --exclude-editable --exclude tierscope > tools/constraints.txt
 
 # nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs.
-SANITIZED := engine-tests alloc-tests alloc-sequences fuzz-plan fuzz-manifest fuzz-rules
+SANITIZED = engine-tests alloc-tests alloc-sequences $(FUZZED)
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
@@ -105,14 +105,14 @@ test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.prog
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
 
 FUZZ_SECONDS ?= 20
+FUZZED := fuzz-plan fuzz-manifest fuzz-rules
 fuzz: $(BUILD)/.sanitized ## Feed parsers malformed plans, manifests of files, rules of the allocator
-	@mkdir -p $(BUILD)/corpus $(BUILD)/corpus-manifest $(BUILD)/corpus-rules
-	$(BUILD)/sanitized/fuzz-plan -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
-	  $(BUILD)/corpus engine/tests/plans
-	$(BUILD)/sanitized/fuzz-manifest -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
-	  $(BUILD)/corpus-manifest engine/tests/manifests
-	$(BUILD)/sanitized/fuzz-rules -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
-	  $(BUILD)/corpus-rules alloc/tests/rules
+	@$(MAKE) --no-print-directory -j $(words $(FUZZED)) --output-sync=target $(FUZZED)
+
+$(FUZZED): fuzz-%:
+	@mkdir -p $(BUILD)/corpus-$*
+	$(BUILD)/sanitized/$@ -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
+	  $(BUILD)/corpus-$* $(wildcard engine/tests/$*s alloc/tests/$*)
 
 # What is too long for every change: malformed plans and manifests for half an hour each, a thousand
 # attempts at files of others, ten thousand sequences of the allocator's calls in each way, twenty
@@ -122,6 +122,7 @@ SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
 soak: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
 	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
+	$(BIN)/cmake --build $(BUILD)/engine --target engine-tests alloc-sequences
 	TIERSCOPE_HOSTILE_ATTEMPTS=1000 $(BUILD)/engine/engine-tests --gtest_brief=1 --gtest_filter='HostileFiles.*'
 	$(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
 	$(BUILD)/sanitized/alloc-sequences $(SOAK_SEQUENCES)
@@ -145,6 +146,7 @@ test-testbed-inside: testbed inside-compiled ## All tests that run inside the vi
 
 # Python compiles here what it would compile in the guests, where it takes its time.
 inside-compiled: $(BUILD)/.installed
+	@$(BIN)/cmake --build $(BUILD)/engine --target alloc-sequences > $(BUILD)/inside.log || { cat $(BUILD)/inside.log; exit 1; }
 	@$(BIN)/python -m compileall -q src
 	@$(PYTEST) --collect-only -qq -p no:cacheprovider $(INSIDE) > $(BUILD)/inside.log || { cat $(BUILD)/inside.log; exit 1; }
 
