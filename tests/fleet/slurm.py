@@ -40,6 +40,8 @@ NodeName={names} CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
 _UP_S = 120.0
+_JOB_S = 240.0
+_ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
 
 
 @dataclass
@@ -65,6 +67,23 @@ class Cluster:
         if check and done.returncode:
             raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
         return done
+
+    def batch(self, *words: object, **environment: object) -> tuple[int, str]:
+        """Run a batch job on the cluster; return its script's exit status and what it wrote.
+
+        ``sbatch --wait`` would look for its end every half minute.
+        """
+        job = self.run("sbatch", "--parsable", *words, **environment).stdout.strip()
+        deadline = time.monotonic() + _JOB_S
+        while True:
+            shown = self.run("scontrol", "show", "job", "--oneliner", job).stdout
+            facts = dict(word.split("=", 1) for word in shown.split() if "=" in word)
+            if facts["JobState"] in _ENDED:
+                break
+            if time.monotonic() > deadline:
+                raise AssertionError(shown)
+            time.sleep(0.2)
+        return int(facts["ExitCode"].split(":")[0]), Path(facts["StdOut"]).read_text()
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:
         """Return the environment of commands."""
