@@ -142,7 +142,7 @@ def test_ranks_that_are_killed_or_stopped_cost_their_own_nodes_only(
     slurm.wait_for(**dict.fromkeys(NODES, "idle"))
     out = slurm.folder / "losses"
     step = ["srun", "--nodes=3", "--ntasks-per-node=1", "--cpu-bind=none", "--wait=0"]
-    measure = [TIERSCOPE, "fleet", "run", "long.yaml", "--patience", "10s", "--out", out]
+    measure = [TIERSCOPE, "fleet", "run", "long.yaml", "--patience", "5s", "--out", out]
     job = subprocess.Popen(
         slurm.hosts["node1"].command(list(map(str, [*step, *measure]))),
         cwd=slurm.folder,
