@@ -53,7 +53,9 @@ MORE = {
     "storage .": "--size 64m --time-limit 6s",
     "storage . --time-limit 60s": "--dry-run",
     "files --to file:/tmp": "--files 4 --budget 0.05",
-    "files --to file:/tmp --op create,unlink --file-size 0,4k,64k --fsync no,file,directory": "--files 4 --budget 0.05",
+    "files --to file:/tmp --op create,unlink --file-size 0,4k,64k --fsync no,file,directory": (
+        "--files 4 --budget 0.05"
+    ),
     "files --to file:/tmp --threads 1..all*2 --directories own,shared": "--files 4 --budget 0.05",
     "checkpoint": "--size 1m --budget 0.05s",
     "checkpoint node:0 /tmp --size 64m --kills 20": "--budget 0.1s",

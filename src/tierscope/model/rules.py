@@ -190,10 +190,7 @@ def _names_in(path: str) -> list[str]:
 
 def holds(condition: Condition | None, model: Any) -> bool:
     """Return whether a model, or a mapping of its fields, has all that a condition asks for."""
-    for name, values in (condition or {}).items():  # a loop: it runs for every spec of a sweep
-        if not _has(model, name, values):
-            return False
-    return True
+    return all(_has(model, name, values) for name, values in (condition or {}).items())
 
 
 def _has(model: Any, name: str, values: Test) -> bool:
