@@ -198,6 +198,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (place / "mlc.txt").write_text(WHOLE)
     assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     shutil.copy(ROOT / "tests/cxlbench/workloads/shown.yaml", place / "workload.yaml")
+    (place / "tmp").mkdir()
+    (place / "var/tmp").mkdir(parents=True)
     _make_fleets(place)
     with object_store(place / "fleet", "bucket") as keys, pytest.MonkeyPatch.context() as patch:
         for name, value in keys.items():
@@ -216,8 +218,12 @@ def _make_fleets(place: Path) -> None:
 
 
 def call(place: Path, command: str) -> "subprocess.CompletedProcess[str]":
-    """As typed; through bash where that has a part in it."""
+    """As typed, in folders of our own; through bash where that has a part in it.
+
+    Others who test on this machine measure in /tmp, too, and files there have the same names.
+    """
     typed = command.replace("/var/lib/node_exporter", str(place))
+    typed = re.sub(r"(?<=[ :])(?=/tmp\b|/var/tmp\b)", str(place), typed)
     home = {"XDG_DATA_HOME": str(place), "HOME": str(place)}
     if not NEEDS_SHELL.search(typed):
         return tierscope(*shlex.split(typed), environment=home, folder=place)

@@ -35,10 +35,13 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 KillWait=2
 MpiDefault=pmix
+FirstJobId={first_job}
 {more}
 NodeName={names} CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+"""Open MPI calls files in /tmp and /dev/shm by a host's name and a job's number, so that two
+clusters at a time, of two processes that test, need other numbers."""
 _UP_S = 120.0
 _JOB_S = 240.0
 _ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
@@ -122,7 +125,7 @@ def cluster(folder: Path, nodes: int, more: str = "") -> Iterator[Cluster]:
         names = [host.name for host in hosts.hosts]
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         conf = _CONF.format(
-            first=names[0], folder=folder, more=more, memory=memory,
+            first=names[0], folder=folder, more=more, memory=memory, first_job=os.getpid(),
             names=",".join(names), cpus=os.cpu_count(),
         )  # fmt: skip
         (folder / "slurm.conf").write_text(conf)
