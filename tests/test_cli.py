@@ -69,11 +69,25 @@ def test_run_takes_a_plan(tmp_path: Path, fake_engine: Fake) -> None:
     assert json.loads(answer.stdout)["results"][0]["id"].startswith("idle.")
 
 
-def test_the_quick_profile_runs(fake_engine: Fake) -> None:
-    answer = tierscope("run")
+def test_the_quick_profile_runs_and_its_text_suits_every_output(
+    tmp_path: Path, fake_engine: Fake
+) -> None:
+    answer = tierscope("run", "--out", str(tmp_path))
     assert answer.returncode == 0
     assert "Bandwidth, GB/s" in answer.stdout
     assert "Idle latency" in answer.stdout
+    assert "\x1b" not in answer.stdout, "it is piped"
+    assert max(map(len, answer.stdout.splitlines()[:-1])) <= 100
+    for encoding in ("ascii", "latin-1"):
+        again = subprocess.run(
+            [*PROGRAM, "show", run_file(tmp_path)],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            check=False,
+        )
+        assert again.returncode == 0
+        assert b"node:0 -> node:0" in again.stdout
+        assert b"Idle latency" in again.stdout
 
 
 def test_a_dry_run_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,24 +154,6 @@ def test_no_command_prints_help() -> None:
     answer = tierscope()
     assert answer.returncode == 0
     assert "tierscope doctor" in answer.stdout
-
-
-def test_piped_output_has_no_colour_and_fits(fake_engine: Fake) -> None:
-    text = tierscope("run").stdout
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines()[:-1])) <= 100
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_other_encodings_print_too(fake_engine: Fake, encoding: str) -> None:
-    answer = subprocess.run(
-        [*PROGRAM, "run"],
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": encoding},
-        check=False,
-    )
-    assert answer.returncode == 0
-    assert b"node:0 -> node:0" in answer.stdout
 
 
 @pytest.mark.parametrize(
@@ -259,7 +255,7 @@ def test_an_internal_error_is_one_line(fake_engine: Fake, monkeypatch: pytest.Mo
 
 def test_a_reader_that_leaves_is_no_error(fake_engine: Fake) -> None:
     answer = subprocess.run(
-        ["sh", "-c", '"$@" | head -n 1', "sh", *PROGRAM, "run"],
+        ["sh", "-c", '"$@" | head -n 1', "sh", *PROGRAM, *SMALL],
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from forked import tierscope
 from tierscope.cli.app import app
 from tierscope.cli.completion import current_shell
 from tierscope.cli.generated import given_options
@@ -270,7 +271,6 @@ def test_json_of_writers_names_what_they_wrote(tmp_path: Path, fake_engine: obje
             {"written": [{"file": str(table), "measurements": 1, "runs": 1}]},
         ),
     ):
-        answer = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
-        )
+        answer = tierscope(*arguments)
+        assert answer.returncode == 0, answer.stderr
         assert json.loads(answer.stdout) == expected

@@ -195,8 +195,9 @@ def test_units_stand_last_in_names() -> None:
 
 
 def test_a_measurement_of_very_many_samples_is_asked_for(tmp_path: Path) -> None:
-    made = synthetic.latency_measurements(synthetic.Maker(n=60_000))[:1]
-    file = synthetic.write(synthetic.run(made), tmp_path / "long.jsonl")
+    pattern = {"order": "random", "stride": 256, "size": 1 << 30, "pages": "thp"}
+    made = synthetic.Maker(n=60_000).make("latency", "node:0", "node:0", pattern, 110.0, "ns")
+    file = synthetic.write(synthetic.run([made]), tmp_path / "long.jsonl")
     assert file.stat().st_size > 1 << 20
     assert query([file], "select len(samples) from measurements")[1] == [(60_000,)]
 

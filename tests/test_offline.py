@@ -88,6 +88,7 @@ def install(
     command = [folder / "install", *map(str, words)]
     environment = {**os.environ, "PATH": f"{path or folder}:{os.environ['PATH']}"}
     environment["PIP_INDEX_URL"] = environment["PIP_CONFIG_FILE"] = "none:"  # must not count
+    environment["PIP_NO_COMPILE"] = "1"  # pip itself is most of what is installed here
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 

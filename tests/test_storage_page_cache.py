@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
+from forked import tierscope
+
 MIB = 1 << 20
 
 
@@ -25,11 +25,10 @@ def test_only_what_is_read_is_warmed(tmp_path: Path) -> None:
             os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         assert resident(data) == 0
-        command = [*PROGRAM, "io", "--to", f"file:{data}", "--direct", "no", "--range", "1m"]
+        command = ["io", "--to", f"file:{data}", "--direct", "no", "--range", "1m"]
         command += ["--order", "random", "--block-size", "4k", "--budget", "0.2"]
-        done = subprocess.run(
-            [*command, "--out", str(tmp_path), "--json"], capture_output=True, check=True
-        )
+        done = tierscope(*command, "--out", str(tmp_path), "--json")
+        assert done.returncode == 0, done.stderr
         (result,) = json.loads(done.stdout)["results"]
         assert result["evidence"]["storage_io"]["cached_before"] == 1
         assert MIB <= resident(data) < 32 * MIB

@@ -23,7 +23,7 @@ mistake() {
   exit 2
 }
 
-work=$(mktemp -d /tmp/tierscope-health.XXXXXX) || exit 0
+work=$(mktemp -d "${TMPDIR:-/tmp}/tierscope-health.XXXXXX") || exit 0
 trap 'rm -rf "$work"' EXIT
 export HOME="$work" # slurmd sets none
 

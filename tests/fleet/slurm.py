@@ -35,11 +35,16 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 KillWait=2
 MpiDefault=pmix
+FirstJobId={first_job}
 {more}
 NodeName={names} CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
+"""Open MPI calls files in /tmp and /dev/shm by a host's name and a job's number, so that two
+clusters at a time, of two processes that test, need other numbers."""
 _UP_S = 120.0
+_JOB_S = 240.0
+_ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
 
 
 @dataclass
@@ -65,6 +70,23 @@ class Cluster:
         if check and done.returncode:
             raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
         return done
+
+    def batch(self, *words: object, **environment: object) -> tuple[int, str]:
+        """Run a batch job on the cluster; return its script's exit status and what it wrote.
+
+        ``sbatch --wait`` would look for its end every half minute.
+        """
+        job = self.run("sbatch", "--parsable", *words, **environment).stdout.strip()
+        deadline = time.monotonic() + _JOB_S
+        while True:
+            shown = self.run("scontrol", "show", "job", "--oneliner", job).stdout
+            facts = dict(word.split("=", 1) for word in shown.split() if "=" in word)
+            if facts["JobState"] in _ENDED:
+                break
+            if time.monotonic() > deadline:
+                raise AssertionError(shown)
+            time.sleep(0.2)
+        return int(facts["ExitCode"].split(":")[0]), Path(facts["StdOut"]).read_text()
 
     def environment(self, more: dict[str, str]) -> dict[str, str]:
         """Return the environment of commands."""
@@ -103,7 +125,7 @@ def cluster(folder: Path, nodes: int, more: str = "") -> Iterator[Cluster]:
         names = [host.name for host in hosts.hosts]
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
         conf = _CONF.format(
-            first=names[0], folder=folder, more=more, memory=memory,
+            first=names[0], folder=folder, more=more, memory=memory, first_job=os.getpid(),
             names=",".join(names), cpus=os.cpu_count(),
         )  # fmt: skip
         (folder / "slurm.conf").write_text(conf)

@@ -24,7 +24,7 @@ def hosts() -> Iterator[Hosts]:
 
 def start(hosts: Hosts, folder: Path) -> Job:
     (folder / "plan.yaml").write_text(PLAN.replace("BUDGET", "1"))
-    words = [str(TIERSCOPE), "fleet", "run", "plan.yaml", "--patience", "10s", "--out", "fleet"]
+    words = [str(TIERSCOPE), "fleet", "run", "plan.yaml", "--patience", "5s", "--out", "fleet"]
     process = subprocess.Popen(
         hosts.mpirun("--enable-recovery", *words),
         env={**os.environ, **AS_ROOT},

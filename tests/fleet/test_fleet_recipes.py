@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +82,13 @@ class TestHealthCheck:
     ) -> tuple[int, str]:
         rule = f'rules:\n  - "{path} read size=1m: >= {bound}"\n'
         (settings / "golden.yaml").write_text(rule)
-        before = {*Path("/tmp").glob("tierscope-health.*")}
+        scratch = settings.parent / "scratch"
+        scratch.mkdir(exist_ok=True)
         done = run(
             "health-check.sh", folder=settings.parent, TIERSCOPE_HEALTH=settings,
-            TIERSCOPE_SECONDS=3, **{"TIERSCOPE_LONGEST": 60, **environment},
+            TMPDIR=scratch, TIERSCOPE_SECONDS=3, **{"TIERSCOPE_LONGEST": 60, **environment},
         )  # fmt: skip
-        assert {*Path("/tmp").glob("tierscope-health.*")} <= before, "it cleans up"
+        assert not [*scratch.iterdir()], "it cleans up"
         return done.returncode, done.stderr
 
     def test_a_good_node_stays(self, settings: Path) -> None:
@@ -160,9 +160,8 @@ class TestHealthCheck:
 
     def test_a_tierscope_that_hangs_or_is_missing_drains_nothing(self, settings: Path) -> None:
         hangs = program(settings / "hangs", "sleep 1000")
-        began = time.monotonic()
-        status, said = self.check(settings, "1 B/s", TIERSCOPE=hangs, TIERSCOPE_LONGEST=5)
-        assert (status, time.monotonic() - began < 60) == (0, True)
+        status, said = self.check(settings, "1 B/s", TIERSCOPE=hangs, TIERSCOPE_LONGEST=3)
+        assert status == 0
         assert "not judged, measuring ended with status 124" in said
         status, said = self.check(settings, "1 B/s", TIERSCOPE=settings / "nothing")
         assert status == 0

@@ -141,7 +141,7 @@ def check_losses(folder: Path, losses: list[Loss]) -> None:
 def check_loss(folder: Path, loss: Loss) -> None:
     """Lose a process; everything else is measured as if nothing had been."""
     rank, process, number, repetitions = loss
-    job = start(folder, 3, "--patience", "10s", budget=1)
+    job = start(folder, 3, "--patience", "5s", budget=1)
     job.wait_for_repetitions(3, repetitions)
     lose(job, rank, process, number)
     others = {0, 1, 2} - {rank}

@@ -55,7 +55,7 @@ def files_of(job: Job, rank: int) -> set[str]:
 
 @pytest.mark.parametrize("file", ["each", "one"])
 def test_hosts_measure_together_and_leave_nothing(tmp_path: Path, shared: Path, file: str) -> None:
-    job = start(tmp_path, shared, file, budget=0.6)
+    job = start(tmp_path, shared, file, budget=0.3)
     printed, said = job.finish()
     assert [host.state for host in job.index().hosts] == ["measured"] * RANKS, said
     files = [files_of(job, rank) for rank in range(RANKS)]
@@ -83,7 +83,7 @@ def test_what_is_killed_leaves_nothing(
     tmp_path: Path, shared: Path, file: str, rank: int, killed: list[str]
 ) -> None:
     """The engine, which is started anew; what starts it; or both at once."""
-    job = start(tmp_path, shared, file, budget=1.5)
+    job = start(tmp_path, shared, file, budget=0.8)
     job.wait_for_repetitions(RANKS)
     host = job.pid(rank, "fleet_host")
     (engine,) = (

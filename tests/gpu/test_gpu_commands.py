@@ -1,12 +1,11 @@
 """``tierscope gpu`` and ``tierscope nvbandwidth`` on a machine without a GPU."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from gpu_machine import machine, plan_of
 
+from forked import tierscope
 from tierscope.cli.gpu import _chosen
 from tierscope.engine.process import capabilities
 from tierscope.engine.repetitions import living_engine
@@ -16,13 +15,6 @@ from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.peers.nvbandwidth.cases import TESTS
 from tierscope.peers.nvbandwidth.cells import Settings, make_cells
 from tierscope.suites.registry import SUITES
-
-
-def tierscope(*arguments):
-    code = "from tierscope.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests import synthetic
 
+from forked import tierscope
 from samples import samples_of
 from tierscope.engine.process import find_engine
 from tierscope.kinds.checkpoint.show import POWER, PROGRAM, sentences, survives
@@ -32,17 +32,12 @@ from tierscope.report.run import show_run
 from tierscope.suites import checkpoint
 from waiting import wait_until
 
-TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 QUICK = ("--size", "2m", "--budget", "0.3", "--threads", "1")
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
     options = {"to": "file:/data", **options}
     return expand([Request(kind="checkpoint", options=options)], machine, thp=True).measurements
-
-
-def tierscope(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*TIERSCOPE, *arguments], capture_output=True, text=True, check=False)
 
 
 # What a request asks for

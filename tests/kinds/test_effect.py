@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from forked import tierscope
 from tierscope.analysis.effect import effects
 from tierscope.kinds.effect import measurer
 from tierscope.kinds.effect.jobs import zipf_client
@@ -547,14 +548,8 @@ def test_the_recipe_duckdb_runs_to_its_figures(tmp_path: Path) -> None:
 
 
 def recipe(folder: Path, *words: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [*TIERSCOPE, "effect", "--json", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"TIERSCOPE_ENGINE": str(Path(__file__).parents[1] / "fake_engine.py")},
-    )
+    engine = {"TIERSCOPE_ENGINE": str(Path(__file__).parents[1] / "fake_engine.py")}
+    done = tierscope("effect", "--json", *words, environment=engine, folder=folder)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

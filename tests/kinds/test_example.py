@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,16 @@ def run_python(tree: Path, folder: Path, *words: str | Path, **environment: str)
     run([sys.executable, *words], folder, PYTHONPATH=f"{tree}:{tree / 'src'}:{ROOT}", **environment)
 
 
+def run_pytest(tree: Path, folder: Path, *words: str, **environment: str) -> None:
+    """Run pytest on the package of the tree.
+
+    It has a place of its own for what its tests leave: in the usual one it would first remove what
+    sessions before it left, for a minute.
+    """
+    words = ("-q", "-p", "no:cacheprovider", f"--basetemp={tree / 'left'}", *words)
+    run_python(tree, folder, "-m", "pytest", *words, **environment)
+
+
 def test_the_page_has_a_kind_whole() -> None:
     assert sorted(FILES) == [
         "engine/kinds/fill.cpp",
@@ -90,16 +101,13 @@ def test_the_engine_s_file_is_formatted(tree: Path) -> None:
 
 
 def test_the_kind_conforms(tree: Path) -> None:
-    options = ["-q", "-p", "no:cacheprovider", "-k", "fill"]
-    run_python(tree, ROOT, "-m", "pytest", *options, "tests/kinds/test_conformance.py")
+    run_pytest(tree, ROOT, "-k", "fill", "tests/kinds/test_conformance.py")
 
 
 def test_the_engine_measures_both_parts(tree: Path) -> None:
     run_python(tree, tree, "-m", "tierscope.kinds.schema")
-    options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull]
     engine = str(engine_with_the_kind(tree))
-    run_python(tree, tree, "-m", "pytest", *options, "tests/kinds/test_fill.py",
-               TIERSCOPE_ENGINE=engine)  # fmt: skip
+    run_pytest(tree, tree, "-c", os.devnull, "tests/kinds/test_fill.py", TIERSCOPE_ENGINE=engine)
 
 
 def engine_with_the_kind(tree: Path) -> Path:
@@ -107,12 +115,16 @@ def engine_with_the_kind(tree: Path) -> Path:
     build = ROOT / "build/engine"
     commands = json.loads((build / "compile_commands.json").read_text())
     compile_one = next(one["command"] for one in commands if one["file"] == str(ROOT / REGISTRY))
-    objects = []
-    for name in ("engine/kinds/fill.cpp", REGISTRY, TABLES):
+
+    def compiled(name: str) -> Path:
         command = shlex.split(compile_one.replace(f"{ROOT}/engine", f"{tree}/engine"))
-        objects.append((tree / name).with_suffix(".o"))
-        command[command.index("-o") :] = ["-Werror", "-o", str(objects[-1]), "-c", str(tree / name)]
+        found = (tree / name).with_suffix(".o")
+        command[command.index("-o") :] = ["-Werror", "-o", str(found), "-c", str(tree / name)]
         run(command, build)
+        return found
+
+    with ThreadPoolExecutor() as pool:
+        objects = list(pool.map(compiled, ("engine/kinds/fill.cpp", REGISTRY, TABLES)))
     ninja = Path(sys.executable).with_name("ninja")
     link = run([ninja, "-t", "commands", "-s", "tierscope-engine"], build)
     engine = tree / "tierscope-engine"

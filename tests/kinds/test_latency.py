@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
+from forked import tierscope
 from tierscope.kinds.latency.show import knee_text
 from tierscope.kinds.latency.spec import LatencySpec
 from tierscope.kinds.views import VIEWS
@@ -23,8 +22,6 @@ from tierscope.report.html.page import path_rows
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
 from tierscope.report.summary import sentences
-
-TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
@@ -61,7 +58,8 @@ def test_what_cannot_be_is_refused(machine: Topology, options: dict[str, str], s
 
 def test_figures_of_several_chases_are_of_the_same_rows() -> None:
     options = ["--size", "64k", "--pages", "base", "--chases", "1,12", "--budget", "0.3", "--json"]
-    done = subprocess.run([*TIERSCOPE, "latency", *options], capture_output=True, check=True)
+    done = tierscope("latency", *options)
+    assert done.returncode == 0, done.stderr
     one, several = json.loads(done.stdout)["results"]
     assert len(one["figures"]) == 1
     assert several["pattern"]["chases"] == 12

@@ -295,16 +295,19 @@ def test_a_plan_has_messages_beside_other_kinds(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_dies_or_hangs_costs_its_own_measurements(tmp_path: Path) -> None:
-    jobs = {}
-    for number in (signal.SIGKILL, signal.SIGSTOP):
-        folder = tmp_path / number.name
-        jobs[folder] = process = over_mpi(
+    jobs = {
+        number: over_mpi(
             3, "message", "--pairs", "all", "--operation", "latency", "--size", "64",
-            "--budget", "3", "--precision", "0.0001", "--patience", "8s", "--out", str(folder),
-        )  # fmt: skip
-        wait_for(lambda folder=folder: repetitions(folder) >= 3, process)  # type: ignore[misc]
+            "--budget", "1", "--precision", "0.0001", "--patience", "5s",
+            "--out", str(tmp_path / number.name),
+        )
+        for number in (signal.SIGKILL, signal.SIGSTOP)
+    }  # fmt: skip
+    for number, process in jobs.items():
+        wait_for(lambda folder=tmp_path / number.name: repetitions(folder) >= 3, process)  # type: ignore[misc]
         os.kill(pid_of(process, 2), number)
-    for folder, process in jobs.items():
+    for number, process in jobs.items():
+        folder = tmp_path / number.name
         process.communicate(timeout=_MOST_S)
         (path,) = folder.glob("*.jsonl")
         run = read_run(path)

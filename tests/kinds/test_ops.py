@@ -3,8 +3,6 @@
 import io
 import json
 import struct
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
+from forked import tierscope
 from tierscope.kinds.ops.show import local_of, sentences, side_by_side, slowdown
 from tierscope.kinds.views import VIEWS
 from tierscope.machine.discover import discover
@@ -23,8 +22,6 @@ from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-
-TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
@@ -126,9 +123,7 @@ def test_a_file_of_keys_is_checked(machine: Topology, tmp_path: Path) -> None:
 
 def measured_by_the_engine(*options: str) -> list[dict[str, Any]]:
     quick = ("--pages", "base", "--budget", "0.2", "--sample", "2ms", "--to", "node:0", "--json")
-    done = subprocess.run(
-        [*TIERSCOPE, "ops", *quick, *options], capture_output=True, text=True, check=False
-    )
+    done = tierscope("ops", *quick, *options)
     assert done.returncode in (0, 3), done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     return found

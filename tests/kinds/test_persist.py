@@ -4,8 +4,6 @@ import ctypes.util
 import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +13,7 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
+from forked import tierscope
 from tierscope.kinds.persist.show import alone, cheapest
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
@@ -25,8 +24,6 @@ from tierscope.plans.request import Request
 from tierscope.report import figures
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-
-TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
@@ -107,9 +104,7 @@ def test_what_cannot_be_asked_for_is_named(
 
 def measured_by_the_engine(*options: str) -> list[dict[str, Any]]:
     quick = ("--size", "1m", "--pages", "base", "--budget", "0.2", "--sample", "2ms", "--json")
-    done = subprocess.run(
-        [*TIERSCOPE, "persist", *quick, *options], capture_output=True, text=True, check=False
-    )
+    done = tierscope("persist", *quick, *options)
     assert done.returncode in (0, 3), done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     return found

@@ -62,13 +62,14 @@ class Page:
         answer = self.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
         return base64.b64decode(answer["data"])
 
-    def violations(self) -> list[str]:
-        """What axe-core finds that is serious or critical."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe-core finds that is serious or critical, of some rules or of all."""
         self.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
         self.driver.refresh()
         self.script(AXE.read_text())
+        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
         found = self.driver.execute_async_script(
-            "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(done);"
+            "const done = arguments[1]; axe.run(arguments[0]).then(done);", options
         )
         self.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
         return [

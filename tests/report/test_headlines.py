@@ -71,7 +71,6 @@ def _written(measurement: Measurement) -> set[str]:
 _FIGURE = re.compile(r"(~?[\d.]+ (?:±[\d.]+|[\d.]+\.\.[\d.]+)) (?:[TGMk]?B/s|[µm]?s|ns)")
 
 
-@settings(max_examples=60, deadline=None)
 @given(runs())
 def test_each_figure_of_a_sentence_is_in_a_table_and_in_the_json(run: Run) -> None:
     tables, _ = printed(run)
@@ -83,7 +82,7 @@ def test_each_figure_of_a_sentence_is_in_a_table_and_in_the_json(run: Run) -> No
         assert any(form in tables for forms in named for form in forms)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)  # each is a whole report of up to twelve figures
 @given(runs())
 def test_an_unreliable_figure_is_marked_everywhere(run: Run) -> None:
     results = {r["id"]: r for r in json.loads(to_json(run))["results"]}
@@ -101,7 +100,6 @@ def test_an_unreliable_figure_is_marked_everywhere(run: Run) -> None:
         assert "~" in page
 
 
-@settings(max_examples=30, deadline=None)
 @given(runs())
 def test_the_matrices_of_terminal_and_report_have_the_same_cells(run: Run) -> None:
     best = peak_bandwidths(run, "read")

@@ -57,7 +57,8 @@ def test_the_first_screen_has_key_figures_and_tiers_before_any_chart(page: str) 
 
 
 def test_runs_of_one_machine_share_its_drawing_and_settings() -> None:
-    one, two = synthetic.full(1), synthetic.full(2)
+    few = synthetic.latency_measurements(synthetic.Maker())[:1]
+    one, two = synthetic.run(few), synthetic.run(few)
     page = render_report([("one", one), ("two", two)], VIEWS)
     assert page.count('class="machine-drawing"') == 1
     assert page.count('href="#run1-topology"') == 2

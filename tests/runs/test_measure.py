@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -225,7 +226,8 @@ def test_a_killed_run_resumes(machine: Topology, fake_engine: Fake, tmp_path: Pa
 
 
 def test_a_refined_curve_resumes(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
-    plan = plan_of(machine, "loaded-latency", size="1m", **{"load-size": "1m"})
+    options = {"size": "1m", "load-size": "1m", "budget": "0.2", "precision": "50%"}
+    plan = plan_of(machine, "loaded-latency", **options)
     how = Refinement(points=9)
     unbroken = run(plan, machine, tmp_path, refinement=how)
     loaded = [m for m in unbroken.run.measurements if m.pattern.get("delay_ns") is not None]
@@ -233,11 +235,11 @@ def test_a_refined_curve_resumes(machine: Topology, fake_engine: Fake, tmp_path:
     assert unbroken.run.added
     records = kinds_of(unbroken.path)
     for place in (5, records.index("p"), records.index("p") + 3):
-        broken = run(plan, machine, tmp_path, refinement=how)
-        cut(broken.path, place)
-        resumed = resume(resumable(broken.path), machine, lambda _event: None)
+        broken = Path(shutil.copy(unbroken.path, tmp_path / f"{place}.jsonl"))
+        cut(broken, place)
+        resumed = resume(resumable(broken), machine, lambda _event: None)
         assert [m.id for m in resumed.run.measurements] == [m.id for m in unbroken.run.measurements]
-        assert read_run(broken.path) == resumed.run
+        assert read_run(broken) == resumed.run
 
 
 def test_a_complete_run_is_not_resumed(
@@ -274,11 +276,18 @@ def test_a_run_is_resumed_by_one_process_only(
     cut(outcome.path, 3)
     found = resumable(outcome.path)
 
-    def watch(_event: Event | Measurement) -> None:
+    refused = 0
+
+    def watch(event: Event | Measurement) -> None:
+        nonlocal refused
+        if refused and not isinstance(event, Measurement):
+            return  # from the first event to the last measurement, not at each in between
         with pytest.raises(UserError, match="is being measured by another process"):
             resume(found, machine, lambda _event: None)
+        refused += 1
 
     assert resume(found, machine, watch).exit_code is ExitCode.ALL_MEASURED
+    assert refused == 3
 
 
 def test_an_engine_that_cannot_start_leaves_a_readable_run(

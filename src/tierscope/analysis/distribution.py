@@ -15,6 +15,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from statistics import NormalDist
 
@@ -208,6 +209,7 @@ def _wilson(share: float, n: float, normal: float) -> tuple[float, float]:
     return middle - half, middle + half
 
 
+@cache
 def _middle(bucket: int) -> float:
     low, high = values_of(bucket)
     return (low + high) / 2

@@ -8,7 +8,7 @@ follows the name of the field or option that it is about: "stride: goes with ord
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
@@ -178,9 +178,14 @@ def _word(value: Scalar) -> str:
 
 def value_at(model: Any, path: str) -> Any:
     """Return the value of a dotted field, of a model or of a mapping; None where it is absent."""
-    for name in path.split("."):
+    for name in _names_in(path):
         model = model.get(name) if isinstance(model, Mapping) else getattr(model, name, None)
     return model
+
+
+@cache
+def _names_in(path: str) -> list[str]:
+    return path.split(".")
 
 
 def holds(condition: Condition | None, model: Any) -> bool:
@@ -235,12 +240,8 @@ class Ruled(Model):
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
-        for ruling in all_rules(type(self)):
-            if isinstance(ruling, Check):
-                kept = ruling.holds(self)
-            else:
-                kept = not breaks(as_rule(type(self), ruling), self)
-            if not kept:
+        for ruling, is_kept in _checks(type(self)):
+            if not is_kept(self):
                 raise broken(ruling, self)
         return self
 
@@ -272,10 +273,25 @@ def as_rule(of: type[Ruled], ruling: Rule | Prunes) -> Rule:
     return ruling.rule(of.model_fields[ruling.field].default)
 
 
+@cache
+def _checks(of: type[Ruled]) -> tuple[tuple[Ruling, Callable[[Any], bool]], ...]:
+    """Return each rule of a class with what says whether a model keeps it."""
+    return tuple(
+        (
+            ruling,
+            ruling.holds if isinstance(ruling, Check) else partial(_keeps, as_rule(of, ruling)),
+        )
+        for ruling in all_rules(of)
+    )
+
+
+def _keeps(rule: Rule, model: Any) -> bool:
+    return not breaks(rule, model)
+
+
 def breaks(rule: Rule, model: Any) -> bool:
     """Return whether a model, or a mapping of its fields, breaks a rule."""
-    allowed = rule.unless is not None and holds(rule.unless, model)
-    return holds(rule.when, model) and not allowed
+    return holds(rule.when, model) and (rule.unless is None or not holds(rule.unless, model))
 
 
 class _Annotation:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import IN_BYTES, PAGES, SIZE, MadeBy, Property
 from tierscope.model.rules import Differs, Ruled, Ruling, Same, refuses
-from tierscope.model.spec import Cpu, MemorySpec, NodePlacement, Pages, Region
+from tierscope.model.spec import Cpu, MemorySpec, NodePlacement, Pages, Placement, Region
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -140,16 +141,26 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[CoreLate
     homes = _homes(request, topology)
     axes = {"pages": pages(request, topology, thp)}
     switches = choices(request, "prefetchers", PREFETCHER_STATES) or ["as-found"]
+
+    # The same for all pairs, of which a machine may have tens of thousands.
+    @cache
+    def patterns() -> list[dict[str, Any]]:
+        return list(combinations(request, CoreLatencyPattern, axes))
+
+    @cache
+    def placement(home: Target) -> Placement:
+        return checked(request, "to", machine.placement, home, "bind", "user")
+
     for reader, writer in _pairs(request, topology):
         for home, switch in itertools.product(
             _nodes(request, topology, homes, reader, writer), switches
         ):
-            for values in combinations(request, CoreLatencyPattern, axes):
+            for values in patterns():
                 fields = {
                     "sampling": sampling(request),
                     "initiator": f"cpus:{reader}",
                     "target": str(home),
-                    "placement": checked(request, "to", machine.placement, home, "bind", "user"),
+                    "placement": placement(home),
                     "prefetchers": switch,
                     "cpu": reader,
                     "writer": writer,
