@@ -222,8 +222,8 @@ def call(place: Path, command: str) -> "subprocess.CompletedProcess[str]":
 
     Others who test on this machine measure in /tmp, too, and files there have the same names.
     """
-    typed = command.replace("/var/lib/node_exporter", str(place))
-    typed = re.sub(r"(?<=[ :])(?=/tmp\b|/var/tmp\b)", str(place), typed)
+    typed = re.sub(r"(?<=[ :])(?=/tmp\b|/var/tmp\b)", str(place), command)
+    typed = typed.replace("/var/lib/node_exporter", str(place))
     home = {"XDG_DATA_HOME": str(place), "HOME": str(place)}
     if not NEEDS_SHELL.search(typed):
         return tierscope(*shlex.split(typed), environment=home, folder=place)
