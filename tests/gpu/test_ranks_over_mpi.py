@@ -24,7 +24,7 @@ def _fake_engine() -> None:
     gpu = next(one for one in capabilities().capabilities if one.name == "gpu")
     if "TIERSCOPE_CUDA=0" in gpu.reason:
         pytest.skip(f"{ENGINE.name} takes CUDA's headers, and {gpu.reason}")
-    assert ENGINE.is_file(), f"{ENGINE} is missing; make build"
+    assert ENGINE.is_file(), f"{ENGINE} is missing; make test builds it"
 
 
 def over_ranks(
