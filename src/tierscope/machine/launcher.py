@@ -116,7 +116,9 @@ def end_launcher() -> None:
             os.kill(os.getppid(), signal.SIGTERM)
         elif name.startswith("slurmstepd"):
             step = f"{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"
-            scancel = ["scancel", "--signal=KILL", step]
+            # By the controller: this program is in the step itself, and its own end must not be the
+            # end of the message.
+            scancel = ["scancel", "--ctld", "--signal=KILL", step]
             subprocess.run(scancel, capture_output=True, timeout=_SCANCEL_S)
 
 
