@@ -22,6 +22,7 @@ from tierscope.report.html.page import path_rows
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
 from tierscope.report.summary import sentences
+from tierscope.runs.read import parse_contents
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
@@ -56,16 +57,23 @@ def test_what_cannot_be_is_refused(machine: Topology, options: dict[str, str], s
         planned(machine, **options)
 
 
-def test_figures_of_several_chases_are_of_the_same_rows() -> None:
+def test_figures_of_several_chases_are_of_the_same_rows(tmp_path: Path) -> None:
     options = ["--size", "64k", "--pages", "base", "--chases", "1,12", "--budget", "0.3", "--json"]
-    done = tierscope("latency", *options)
+    done = tierscope("latency", *options, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     one, several = json.loads(done.stdout)["results"]
     assert len(one["figures"]) == 1
     assert several["pattern"]["chases"] == 12
-    figures = {figure["metric"]: figure["estimate"] for figure in several["figures"]}
-    assert figures["time_per_load"] * 12 == pytest.approx(several["figures"][0]["estimate"])
-    assert figures["bandwidth"] * figures["time_per_load"] == pytest.approx(64e9, rel=0.01)
+    (path,) = tmp_path.glob("*.jsonl")
+    kept = parse_contents(path.read_bytes(), str(path)).repetitions_of(several["id"])
+    assert kept
+    for record in kept:
+        columns = {column.metric: column.values for column in record.repetition.series[0].columns}
+        rows = zip(columns["latency"], columns["time_per_load"], columns["bandwidth"], strict=True)
+        for latency, per_load, bandwidth in rows:
+            assert None not in (latency, per_load, bandwidth)
+            assert per_load * 12 == pytest.approx(latency)
+            assert bandwidth * per_load == pytest.approx(64e9)
     assert several["evidence"]["walked_bytes"] == 65536
 
 

@@ -275,7 +275,7 @@ def test_a_server_that_stops_costs_its_measurement_and_the_run_goes_on(
     targets = f"file:{mount},file:/dev/shm"
     hasty = "from tierscope.engine import repetitions; repetitions._START_S = 15.0; "
     tierscope = [sys.executable, "-c", hasty + "from tierscope.cli.main import main; main()"]
-    command = [*tierscope, "io", "--to", targets, "--budget", "15", "--size", "2m", "--depth", "2",
+    command = [*tierscope, "io", "--to", targets, "--budget", "8", "--size", "2m", "--depth", "2",
                "--block-size", "64k", "--json", "--out", str(tmp_path)]  # fmt: skip
     before = reads(mount)
     child = subprocess.Popen(
