@@ -98,8 +98,8 @@ $(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrin
 	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
-# Many tests wait, so there are more processes than CPUs, up to four.
-WORKERS = $(shell echo $$(($$(nproc) < 3 ? 2 * $$(nproc) : 4)))
+# Many tests wait, so there are more processes than CPUs, up to eight.
+WORKERS = $(shell echo $$(($$(nproc) < 4 ? 2 * $$(nproc) : 8)))
 test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
 	@$(BIN)/cmake --build $(BUILD)/engine --target fake-gpu-engine > $(BUILD)/fake-gpu-engine.log || { cat $(BUILD)/fake-gpu-engine.log; exit 1; }
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
