@@ -184,12 +184,6 @@ test-install: offline ## As root: install the wheels in bare Debian 11, 12 and 1
 
 # These headers are most of what clang-tidy reads. As a module it parses them once, not for each file.
 PRELUDE := $(abspath $(BUILD))/lint/prelude
-define PRELUDE_HEADER
-#ifdef __cplusplus
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#endif
-endef
 PRELUDE_ONCE := $(addprefix -extra-arg=,-include$(PRELUDE).h -fmodules -fcxx-modules \
   -fno-implicit-module-maps -fmodule-map-file=$(PRELUDE).modulemap -fmodules-cache-path=$(PRELUDE))
 
@@ -203,8 +197,8 @@ lint: $(BUILD)/.installed $(BUILD)/compile_commands.json ## Complain precisely; 
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	@mkdir -p $(BUILD)/lint
-	$(file > $(PRELUDE).h,$(PRELUDE_HEADER))
-	$(file > $(PRELUDE).modulemap,module prelude [system] { header "$(PRELUDE).h" export * })
+	@printf '#ifdef __cplusplus\n#include <fmt/format.h>\n#include <nlohmann/json.hpp>\n#endif\n' > $(PRELUDE).h
+	@echo 'module prelude [system] { header "$(PRELUDE).h" export * }' > $(PRELUDE).modulemap
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD) $(PRELUDE_ONCE) -quiet -j $(shell nproc) '/(engine/(?!tests/).*\.cpp|alloc/[^/]*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment
