@@ -809,7 +809,8 @@ def test_a_repetition_has_all_of_its_rows_and_what_was_observed(operation: str) 
     windows = repetition.series[0]
     assert windows.columns[0].metric == "bandwidth"
     assert {(c.metric, c.part) for c in windows.columns} >= {("thread_bandwidth", "0")}
-    assert 0.2 <= windows.starts[-1] <= repetition.seconds
+    assert windows.starts[-1] <= repetition.seconds
+    assert windows.starts[-1] + windows.durations[-1] >= 0.2
     assert windows.disturbed is not None
     assert repetition.evidence.pages is not None
     assert repetition.evidence.cpus == [min(os.sched_getaffinity(0))]
