@@ -4,7 +4,8 @@ BUILD := build
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
+ENGINE_SOURCES := $(shell find engine alloc cmake -type f -not -path '*/tests/*') CMakeLists.txt
+TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
 
 .DEFAULT_GOAL := run
 .PHONY: run build docs test test-python test-engine check test-sanitized fuzz soak test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
@@ -53,9 +54,15 @@ test: $(if $(SOURCES_TESTED)$(filter tests,$(TEST)),test-engine) $(if $(SOURCES_
 check: test-sanitized fuzz test-arm test-testbed-inside ## What takes another build or machine: sanitizers, Valgrind, fuzzing, Arm, a virtual machine
 
 ARGUMENTS = $(if $(filter alloc-sequences,$(1)),--count 300,--gtest_brief=1$(if $(SUITES), --gtest_filter='$(SUITES)'))
-test-engine: $(BUILD)/.installed
-	$(BIN)/cmake --build $(BUILD)/engine --target $(ENGINE_TESTS)
+test-engine: $(BUILD)/.tests
 	$(foreach one,$(ENGINE_TESTS),$(BUILD)/engine/$(one) $(call ARGUMENTS,$(one)) &&) true
+
+# One ninja at a time may work in a build folder, so all test programs are built here. For some suites
+# of the engine the package need not be installed again.
+BUILT := $(wildcard $(BUILD)/engine/build.ninja)
+$(BUILD)/.tests: $(if $(and $(SOURCES_TESTED),$(BUILT)),,$(BUILD)/.installed) $(ENGINE_SOURCES) $(TEST_SOURCES)
+	$(BIN)/cmake --build $(BUILD)/engine --target $(sort $(ENGINE_TESTS) alloc-sequences fake-gpu-engine)
+	@$(if $(CI)$(SOURCES_TESTED),,touch $@)
 
 fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: format, types, the nearest tests
 	$(BIN)/python tools/fast.py $(BASE)
@@ -63,9 +70,10 @@ fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: fo
 lock: $(BUILD)/.environment ## Write the versions that are installed here to tools/constraints.txt
 	$(BIN)/pip freeze --disable-pip-version-check --exclude-editable --exclude tierscope > tools/constraints.txt
 
-# nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs.
+# nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs. The
+# installed build comes first because it builds jemalloc for all.
 SANITIZED = engine-tests alloc-tests alloc-sequences $(FUZZED)
-$(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
+$(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(TEST_SOURCES) | $(BUILD)/.installed
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE=ON > $(BUILD)/sanitized.log || { cat $(BUILD)/sanitized.log; exit 1; }
@@ -74,7 +82,7 @@ $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 
 # The thread sanitizer goes with no other, so the allocator has a build for it. Valgrind runs one
 # thread at a time; --fair-sched has each get its turn.
-$(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
+$(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(TEST_SOURCES) | $(BUILD)/.installed
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized-threads -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE_THREADS=ON > $(BUILD)/sanitized-threads.log || { cat $(BUILD)/sanitized-threads.log; exit 1; }
@@ -84,12 +92,11 @@ $(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOUR
 # Plugins of hwloc, which come with other packages (Open MPI's, for one), leave memory behind: none is
 # loaded where leaks are looked for.
 VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
-test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.installed $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
+test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.tests $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
 	HWLOC_PLUGINS_PATH=$(BUILD) $(BUILD)/sanitized/engine-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-sequences --count 200
 	$(BUILD)/sanitized-threads/alloc-sequences --count 200
-	$(BIN)/cmake --build $(BUILD)/engine --target alloc-sequences
 	$(VALGRIND) $(BUILD)/engine/alloc-sequences --count 20
 
 # System packages that only some tests need: a browser that opens reports, compilers, programs that
@@ -100,8 +107,7 @@ $(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrin
 
 # Many tests wait, so there are more processes than CPUs, up to eight.
 WORKERS = $(shell echo $$(($$(nproc) < 4 ? 2 * $$(nproc) : 8)))
-test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
-	@$(BIN)/cmake --build $(BUILD)/engine --target fake-gpu-engine > $(BUILD)/fake-gpu-engine.log || { cat $(BUILD)/fake-gpu-engine.log; exit 1; }
+test-python: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
 
 FUZZ_SECONDS ?= 20
@@ -120,9 +126,8 @@ $(FUZZED): fuzz-%:
 # persistent memory, and ten minutes of tiering that is killed again and again.
 SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
-soak: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
+soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
 	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
-	$(BIN)/cmake --build $(BUILD)/engine --target engine-tests alloc-sequences
 	TIERSCOPE_HOSTILE_ATTEMPTS=1000 $(BUILD)/engine/engine-tests --gtest_brief=1 --gtest_filter='HostileFiles.*'
 	$(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
 	$(BUILD)/sanitized/alloc-sequences $(SOAK_SEQUENCES)
@@ -145,8 +150,7 @@ test-testbed-inside: testbed inside-compiled ## All tests that run inside the vi
 	@$(MAKE) --no-print-directory -j2 --output-sync=target inside-first inside-second
 
 # Python compiles here what it would compile in the guests, where it takes its time.
-inside-compiled: $(BUILD)/.installed
-	@$(BIN)/cmake --build $(BUILD)/engine --target alloc-sequences > $(BUILD)/inside.log || { cat $(BUILD)/inside.log; exit 1; }
+inside-compiled: $(BUILD)/.tests
 	@$(BIN)/python -m compileall -q src
 	@$(PYTEST) --collect-only -qq -p no:cacheprovider $(INSIDE) > $(BUILD)/inside.log || { cat $(BUILD)/inside.log; exit 1; }
 
