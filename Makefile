@@ -3,7 +3,8 @@
 BUILD := build
 VENV  := .venv
 BIN   := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest
+# Tests start make's like themselves, rustc for one, which would look for this make's jobs.
+PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f -not -path '*/tests/*') CMakeLists.txt
 TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
 

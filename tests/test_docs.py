@@ -109,13 +109,12 @@ MORE = {
     "core-latency --from cpus:0 --writer cpus:1": "--budget 0.05",
     "matrix --cores": "--budget 0.05",
     "matrix --cores --from node:0 --state modified --time-limit 1min": "--budget 0.05",
-    "pmem-check /dev/shm": "--kills 2",
 }
 """What keeps the commands that would take minutes short; the run that is checked, since what the
 last one measured depends on the commands before."""
 SHORTER = (
-    ("--kills 20", "--kills 2"),
-    ("--kills 50", "--kills 2"),
+    ("--kills 20", "--kills 5"),
+    ("--kills 50", "--kills 5"),
     ("--reads 100,75,50", "--reads 75"),
     ("--size 4k..1g*8", "--size 4k..16m*8"),
     ("--size 256k,8m,1g", "--size 256k,8m"),

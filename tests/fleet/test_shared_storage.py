@@ -55,7 +55,7 @@ def files_of(job: Job, rank: int) -> set[str]:
 
 @pytest.mark.parametrize("file", ["each", "one"])
 def test_hosts_measure_together_and_leave_nothing(tmp_path: Path, shared: Path, file: str) -> None:
-    job = start(tmp_path, shared, file, budget=0.3)
+    job = start(tmp_path, shared, file, budget=1)
     printed, said = job.finish()
     assert [host.state for host in job.index().hosts] == ["measured"] * RANKS, said
     files = [files_of(job, rank) for rank in range(RANKS)]
