@@ -295,14 +295,28 @@ def test_ctrl_c_at_any_moment_keeps_what_was_measured(
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert stderr == "tierscope: interrupted\n"
+    assert (process.returncode, stderr) == (130, "tierscope: interrupted\n")
     assert "Traceback" not in stdout
     for path in (tmp_path / "out").glob("*.jsonl"):
         if path.stat().st_size == 0:
             continue  # nothing had begun
         run = read_run(path)
         assert run.footer.interrupted if run.footer else not run.measurements
+
+
+def test_ctrl_c_while_the_output_s_module_is_imported_is_quiet() -> None:
+    code = """
+import os, signal, sys
+from tierscope.cli.main import main
+def interrupt(event, arguments):
+    if event == "exec" and getattr(arguments[0], "co_filename", "").endswith("runs/output.py"):
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+sys.argv[1:] = ["show"]
+main()
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (130, "tierscope: interrupted\n")
 
 
 def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: Fake) -> None:

@@ -45,8 +45,9 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
     A KeyboardInterrupt would get lost where Python ignores exceptions, as in the callbacks that
     imports leave behind; and outside measuring there is nothing to put in order.
     """
-    if output := sys.modules.get("tierscope.runs.output"):
-        output.discard_unfinished()
+    output = sys.modules.get("tierscope.runs.output")
+    if discard := getattr(output, "discard_unfinished", None):  # not while it is being imported
+        discard()
     if sys.stderr is not None:
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)
