@@ -3,8 +3,9 @@
 BUILD := build
 VENV  := .venv
 BIN   := $(VENV)/bin
-# Tests start make's like themselves, rustc for one, which would look for this make's jobs.
-PYTEST := env -u MAKEFLAGS $(BIN)/python -m pytest
+# Tests start make's like themselves, rustc for one, which would look for this make's jobs; and they
+# start Python hundreds of times, which would compile all modules each time.
+PYTEST := env -u MAKEFLAGS -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f -not -path '*/tests/*') CMakeLists.txt
 TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
 
@@ -200,7 +201,7 @@ lint: $(BUILD)/.installed $(BUILD)/compile_commands.json ## Complain precisely; 
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/python tools/check_includes.py
-	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
+	@$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	@mkdir -p $(BUILD)/lint
 	@printf '#ifdef __cplusplus\n#include <fmt/format.h>\n#include <nlohmann/json.hpp>\n#endif\n' > $(PRELUDE).h
 	@echo 'module prelude [system] { header "$(PRELUDE).h" export * }' > $(PRELUDE).modulemap
@@ -227,7 +228,7 @@ site: $(BUILD)/.environment ## The documentation as pages, with search, in build
 
 release: $(BUILD)/.installed ## Test all, then dist/: wheels, archives, sdist, SBOM, checksums; docs/releases.md
 	$(BIN)/python tools/release.py check
-	$(MAKE) lint test
+	$(MAKE) lint test check
 	rm -rf dist
 	$(MAKE) offline
 	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"

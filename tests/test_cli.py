@@ -315,7 +315,9 @@ sys.addaudithook(interrupt)
 sys.argv[1:] = ["show"]
 main()
 """
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert (answer.returncode, answer.stderr) == (130, "tierscope: interrupted\n")
 
 

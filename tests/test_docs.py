@@ -27,7 +27,7 @@ REMARK = re.compile(r" +#.*$| {3,}\S.*$")
 SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 """Marks a line that says how a command is built, not one to type."""
 MORE = {
-    "run": "--time-limit 16s",
+    "run": "--dry-run",
     "run --profile standard": "--dry-run",
     "run --profile standard --time-limit 190s": "--dry-run",
     "latency --size 4k..256m": "--budget 0.05",
@@ -50,7 +50,7 @@ MORE = {
     "mlc --loaded_latency -d0 -t4 --json": "-b2m",
     "run --profile peak-injection": "--dry-run",
     "stream": "--size 4m --budget 0.05",
-    "storage .": "--size 64m --time-limit 6s",
+    "storage .": "--size 16m --time-limit 5s",
     "storage . --time-limit 60s": "--dry-run",
     "files --to file:/tmp": "--files 4 --budget 0.05",
     "files --to file:/tmp --op create,unlink --file-size 0,4k,64k --fsync no,file,directory": (

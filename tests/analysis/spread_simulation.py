@@ -25,15 +25,18 @@ class Channel:
     lost: float = 0.0
     """Share of the rate that is lost for each waiting thread, down to a half."""
 
-    def seconds(self, writes: float, size: float, waiting: float = 0.0) -> float:
-        """How long the busiest direction works on so many bytes."""
-        slower = 1 / max(0.5, 1 - self.lost * waiting)
-        times = [
-            part * size / rate
-            for rate, part in ((self.read, 1 - writes), (self.write, writes), (self.both, 1.0))
-            if rate is not None
-        ]
-        return max(times, default=0.0) * slower
+    def seconds(self, writes: float, size: float) -> float:
+        """How long the busiest direction works on so many bytes while nobody waits."""
+        each = 1 / self.both if self.both else 0.0
+        if self.read:
+            each = max(each, (1 - writes) / self.read)
+        if self.write:
+            each = max(each, writes / self.write)
+        return each * size
+
+    def slower(self, waiting: float) -> float:
+        """The factor of that time while so many threads wait."""
+        return 1 / max(0.5, 1 - self.lost * waiting)
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,15 @@ class Machine:
                 held[initiator] += size * self.seconds[initiator, node]
         by_threads = max(busy / n for busy, n in zip(held, self.threads, strict=True))
         busiest = max(self.channels, key=lambda one: one.seconds(writes, load[one.name]))
-        if busiest.seconds(writes, load[busiest.name]) <= by_threads:
-            return 1 / by_threads
-        # The threads that hold no page wait at the busiest channel, which may slow down by that.
-        low, high = 0.0, 1 / busiest.seconds(writes, load[busiest.name])
+        busy = busiest.seconds(writes, load[busiest.name])
+        if busy <= by_threads or not busiest.lost:
+            return 1 / max(busy, by_threads)
+        # The threads that hold no page wait at the busiest channel, which slows down by that.
+        low, high = 0.0, 1 / busy
         for _ in range(40):
             rate = (low + high) / 2
             waiting = max(0.0, sum(self.threads) - rate * sum(held))
-            fits = rate * busiest.seconds(writes, load[busiest.name], waiting) <= 1
+            fits = rate * busy * busiest.slower(waiting) <= 1
             low, high = (rate, high) if fits else (low, rate)
         return low
 

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from tierscope.analysis.expect import check, parse_rule
 from tierscope.engine.process import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.kinds.registry import KINDS, Kind
-from tierscope.kinds.schema import schemas
 from tierscope.kinds.vocabulary import vocabulary
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.endpoint import parse_endpoint
@@ -40,6 +38,7 @@ from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
 from tierscope.report.summary import sentences
 from tierscope.runs.export import csv_records, to_json
+from validators import schema
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -114,7 +113,7 @@ def test_the_row_and_the_spec_have_one_name_and_a_metric(kind: Kind) -> None:
 def test_a_spec_keeps_the_schema_and_comes_back_through_it(kind: Kind, whole: Topology) -> None:
     plan = Plan(version=PLAN_VERSION, measurements=planned(kind, whole))
     text = plan.model_dump_json()
-    jsonschema.validate(json.loads(text), schemas()["plan.schema.json"])
+    schema("plan").validate(json.loads(text))
     assert Plan.model_validate_json(text) == plan
     wrong = {**plan.measurements[0].model_dump(mode="json"), "surprise": 1}
     with pytest.raises(ValueError, match="surprise"):

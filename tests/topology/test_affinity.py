@@ -6,7 +6,6 @@ import pytest
 import topology_machines as machines
 
 from tierscope.machine.affinity import advice, array_switches, devices, matrix
-from tierscope.machine.discover import discover
 from tierscope.model.topology import Topology
 
 DGX2_XML = Path(__file__).parent / "xml" / "nvidia-dgx2.xml"
@@ -29,13 +28,13 @@ NIC_ROWS = """
 
 
 @pytest.fixture
-def dgx2(tmp_path: Path) -> Topology:
-    return discover(tmp_path, machines.dgx2(tmp_path))
+def dgx2() -> Topology:
+    return machines.discovered(machines.dgx2)
 
 
 @pytest.fixture
-def dgx_a100(tmp_path: Path) -> Topology:
-    return discover(tmp_path, machines.dgx_a100(tmp_path))
+def dgx_a100() -> Topology:
+    return machines.discovered(machines.dgx_a100)
 
 
 def labels(topology: Topology, names: list[str], *, nvlink: bool = False) -> list[list[str]]:

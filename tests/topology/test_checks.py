@@ -47,8 +47,8 @@ def test_a_gpu_that_only_idles_slow_is_a_note(sysfs: Sysfs) -> None:
     assert [entry.severity for entry in about(topology, "idle GPU links")] == ["note"]
 
 
-def test_array_over_several_switches_is_said_with_its_members(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx_a100(tmp_path))
+def test_array_over_several_switches_is_said_with_its_members() -> None:
+    topology = machines.discovered(machines.dgx_a100)
     found = about(topology, "array md1")
     assert len(found) == 1
     assert "nvme0, nvme1 below 0000:01:00.0" in found[0].found
@@ -60,8 +60,8 @@ def test_array_on_one_switch_is_not_spoken_of(tmp_path: Path) -> None:
     assert about(discover(tmp_path), "array md1") == []
 
 
-def test_acs_that_redirects_below_a_switch_is_a_problem(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx2(tmp_path))
+def test_acs_that_redirects_below_a_switch_is_a_problem() -> None:
+    topology = machines.discovered(machines.dgx2)
     pci = [
         device.model_copy(update={"acs_redirect": device.address == "0000:33:00.0"})
         for device in topology.pci
@@ -71,8 +71,8 @@ def test_acs_that_redirects_below_a_switch_is_a_problem(tmp_path: Path) -> None:
     assert "0000:33:00.0" in found[0].found
 
 
-def test_acs_that_redirects_nothing_is_not_spoken_of(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx2(tmp_path))
+def test_acs_that_redirects_nothing_is_not_spoken_of() -> None:
+    topology = machines.discovered(machines.dgx2)
     pci = [device.model_copy(update={"acs_redirect": False}) for device in topology.pci]
     assert about(topology.model_copy(update={"pci": pci}), "PCIe ACS") == []
 
@@ -119,13 +119,13 @@ def test_unlike_memory_in_one_tier_would_not_migrate(
 
 
 def test_gpu_and_drive_without_direct_storage_are_told_what_it_needs(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx2(tmp_path))
+    topology = machines.discovered(machines.dgx2)
     found = about(topology, "GPUDirect Storage", str(tmp_path))
     assert "nvidia-fs" in found[0].remedy
 
 
 def test_nvidia_fs_is_found(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx2(tmp_path))
+    topology = machines.discovered(machines.dgx2)
     Sysfs(tmp_path).write("/proc/driver/nvidia-fs/version", "version: 2.17")
     found = about(topology, "GPUDirect Storage", str(tmp_path))
     assert [(entry.severity, entry.found) for entry in found] == [("good", "nvidia-fs 2.17")]

@@ -36,9 +36,19 @@ BY_P2P = {"properties": {"allow_compat_mode": True, "use_pci_p2pdma": True}}
 @pytest.fixture
 def copy(tmp_path: Path) -> Sysfs:
     """A DGX A100 with nvidia-fs and all that PCI P2PDMA asks for."""
-    machines.dgx_a100(tmp_path)
-    tree = Sysfs(tmp_path)
-    (tmp_path / "proc/self/mountinfo").write_text(MOUNTS)
+    return make_copy(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def kept_copy(tmp_path_factory: pytest.TempPathFactory) -> Sysfs:
+    """The same, for tests that change nothing but cuFile's settings."""
+    return make_copy(tmp_path_factory.mktemp("copy"))
+
+
+def make_copy(root: Path) -> Sysfs:
+    machines.dgx_a100(root)
+    tree = Sysfs(root)
+    (root / "proc/self/mountinfo").write_text(MOUNTS)
     tree.write("/proc/sys/kernel/osrelease", "6.8.0-45-generic")
     tree.write("/proc/cmdline", "ro quiet")
     tree.write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module 580")
@@ -93,9 +103,9 @@ def way(copy: Sysfs, path: str, config: dict[str, Any]) -> tuple[str, str]:
     ],
 )
 def test_the_way_of_a_path(
-    copy: Sysfs, path: str, config: dict[str, Any], expected: str, said: str
+    kept_copy: Sysfs, path: str, config: dict[str, Any], expected: str, said: str
 ) -> None:
-    found = way(copy, path, config)
+    found = way(kept_copy, path, config)
     assert found[0] == expected, found
     assert said in found[1]
 

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 import topology_machines as machines
 
-from tierscope.machine.discover import discover
 from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.topology import Topology
 from tierscope.report.drawing import Place, draw, lay_out
@@ -19,15 +18,15 @@ from tierscope.report.topology_outline import Item, outline
 XML = Path(__file__).parent / "xml"
 
 
-def machine(name: str, directory: Path) -> Topology:
+def machine(name: str) -> Topology:
     if name.endswith(".xml"):
         return read_hwloc(XML / name)
-    return discover(directory, getattr(machines, name)(directory))
+    return machines.discovered(getattr(machines, name))
 
 
 @pytest.fixture(params=["nvidia-dgx2.xml", "cxl-memory-dax.xml", "dgx2", "dgx_a100"])
-def topology(request: pytest.FixtureRequest, tmp_path: Path) -> Topology:
-    return machine(request.param, tmp_path)
+def topology(request: pytest.FixtureRequest) -> Topology:
+    return machine(request.param)
 
 
 def items(found: list[Item]) -> list[Item]:

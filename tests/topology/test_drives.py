@@ -12,7 +12,6 @@ from hwloc_written import as_hwloc
 
 from tierscope.machine.affinity import advice, matrix
 from tierscope.machine.assignment import assign
-from tierscope.machine.discover import discover
 from tierscope.machine.hwloc import read_hwloc
 from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.topology import Topology
@@ -29,8 +28,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def live(name: str, tmp_path: Path) -> Topology:
-    return discover(tmp_path, MACHINES[name](tmp_path))
+def live(name: str) -> Topology:
+    return machines.discovered(MACHINES[name])
 
 
 @pytest.fixture
@@ -83,8 +82,8 @@ def test_the_whole_machine_names_who_is_below_one_switch(live: Topology) -> None
     assert "Devices below one switch" in printed(show_machine, live, nvlink=True)
 
 
-def test_table_1_of_the_guide(tmp_path: Path) -> None:
-    found = by_top_switch(io_devices(discover(tmp_path, machines.dgx2(tmp_path))))
+def test_table_1_of_the_guide() -> None:
+    found = by_top_switch(io_devices(machines.discovered(machines.dgx2)))
     rows = [
         [[d.address[5:7] for d in members if d.kind == kind] for kind in ("gpu", "drive")]
         for members in found.values()
@@ -97,8 +96,8 @@ def test_table_1_of_the_guide(tmp_path: Path) -> None:
     ]
 
 
-def test_dgx2_pairs_share_no_uplink(tmp_path: Path) -> None:
-    found = assign(discover(tmp_path, machines.dgx2(tmp_path)))
+def test_dgx2_pairs_share_no_uplink() -> None:
+    found = assign(machines.discovered(machines.dgx2))
     assert found.proven
     assert found.shared == {}
     assert [(s.gpu, s.device) for s in found.drives] == [
@@ -106,8 +105,8 @@ def test_dgx2_pairs_share_no_uplink(tmp_path: Path) -> None:
     ]
 
 
-def test_dgx_a100_pairs_are_those_of_table_4(tmp_path: Path) -> None:
-    found = assign(discover(tmp_path, machines.dgx_a100(tmp_path)))
+def test_dgx_a100_pairs_are_those_of_table_4() -> None:
+    found = assign(machines.discovered(machines.dgx_a100))
     assert found.proven
     assert [stream.device for stream in found.drives] == [
         f"nvme{number}" for number in (0, 1, 4, 5, 6, 7, 8, 9)

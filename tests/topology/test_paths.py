@@ -126,8 +126,8 @@ def test_a_dax_device_is_memory_on_its_node(sysfs: Sysfs) -> None:
     assert hops[1].name == "dax0.0"
 
 
-def test_gpus_joined_by_nvlink_do_not_go_over_pcie(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx2(tmp_path))
+def test_gpus_joined_by_nvlink_do_not_go_over_pcie() -> None:
+    topology = machines.discovered(machines.dgx2)
     found = limit(topology, "gpu:0", "gpu:9")
     assert (found.value, found.link) == (150e9, "NVLink 2 x6 gpu:0 - gpu:9 through NVSwitch")
 
@@ -169,8 +169,8 @@ def test_a_gpu_in_parts_has_no_limit_of_its_memory(
     assert ("partitioned (MIG)" in found.note) != known
 
 
-def test_array_over_switches_sums_its_members_links(tmp_path: Path) -> None:
-    topology = discover(tmp_path, machines.dgx_a100(tmp_path))
+def test_array_over_switches_sums_its_members_links() -> None:
+    topology = machines.discovered(machines.dgx_a100)
     found = limit(topology, "node:3", "file:/raid/x")
     assert found.value == pytest.approx(8 * 7.877e9, rel=1e-3)
 

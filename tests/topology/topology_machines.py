@@ -7,10 +7,16 @@ room for one, and that is where it is put.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
+
+from tierscope.machine.discover import discover
+from tierscope.model.topology import Topology
 
 NVIDIA, MICRON, SAMSUNG, MELLANOX, PLX = 0x10DE, 0x1344, 0x144D, 0x15B3, 0x10B5
 GPU_CLASS, NVME_CLASS, NIC_CLASS, BRIDGE_CLASS, CXL_CLASS = (
@@ -23,15 +29,21 @@ class Sysfs:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._made: set[Path] = set()
+
+    def _place(self, path: str) -> Path:
+        """Return the file of this path, its directory made: there are thousands of them."""
+        file = self.root / path.lstrip("/")
+        if file.parent not in self._made:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(file.parent)
+        return file
 
     def write(self, path: str, text: str | int) -> None:
-        file = self.root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{text}\n")
+        self._place(path).write_text(f"{text}\n")
 
     def link(self, path: str, target: str) -> None:
-        file = self.root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = self._place(path)
         file.symlink_to(os.path.relpath(self.root / target.lstrip("/"), file.parent))
 
     def cpus(self, packages: list[list[int]], model: str = "Test CPU") -> None:
@@ -266,6 +278,13 @@ def dgx_a100(root: Path) -> FakeNvml:
     sysfs.mount("/", "nvme2n1")
     buses = [name.split()[1] for name in A100_PLACES if name.startswith("gpu")]
     return FakeNvml([_switched(bus, "A100-SXM4-40GB", 7, 12) for bus in buses])
+
+
+@cache
+def discovered(make: Callable[[Path], FakeNvml]) -> Topology:
+    """What is discovered of a machine, ``dgx2`` or ``dgx_a100``."""
+    with TemporaryDirectory() as folder:
+        return discover(Path(folder), make(Path(folder)))
 
 
 def _switched(bus: str, name: str, architecture: int, links: int) -> dict[Any, Any]:

@@ -1,0 +1,13 @@
+"""Validators of the protocol's JSON Schemas, made once: that takes longer than to validate."""
+
+from functools import cache
+
+import jsonschema
+
+from tierscope.kinds.schema import schemas
+
+
+@cache
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    """The validator of ``plan``, ``event`` or ``capabilities``."""
+    return jsonschema.Draft202012Validator(schemas()[f"{name}.schema.json"])
