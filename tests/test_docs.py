@@ -50,7 +50,7 @@ MORE = {
     "mlc --loaded_latency -d0 -t4 --json": "-b2m",
     "run --profile peak-injection": "--dry-run",
     "stream": "--size 4m --budget 0.05",
-    "storage .": "--size 16m --time-limit 5s",
+    "storage .": "--size 16m --time-limit 6s",
     "storage . --time-limit 60s": "--dry-run",
     "files --to file:/tmp": "--files 4 --budget 0.05",
     "files --to file:/tmp --op create,unlink --file-size 0,4k,64k --fsync no,file,directory": (

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
@@ -243,8 +245,10 @@ def test_fit_time_leaves_a_plan_that_fits_alone(machine: Topology) -> None:
 
 def test_fit_time_refuses_what_cannot_be_done_in_time(machine: Topology) -> None:
     plan = ask(machine, threads="1..8", size="1g")
-    with pytest.raises(UserError, match="8 measurements need at least"):
+    with pytest.raises(UserError, match="8 measurements need at least") as refusal:
         fit_time(plan, 1)
+    (seconds,) = re.findall(r"at least (\d+) s, not 1 s", str(refusal.value))
+    assert fit_time(plan, int(seconds)).measurements
 
 
 def test_fit_time_can_do_what_is_possible_instead(machine: Topology) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import subprocess
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,9 +28,10 @@ from tierscope.report.pictures.picture import PictureInput
 from tierscope.report.progress import _Display
 from tierscope.report.style import make_console
 from tierscope.runs.record import Bounds, measurement_of
-from tierscope.runs.schedule import ConcludeStep, RepetitionStep, in_rounds
+from tierscope.runs.schedule import ConcludeStep, RepetitionStep, Step, in_rounds, in_step
 from tierscope.runs.state import RunState
 
+Schedule = Callable[[RunState, str], Iterator[Step]]
 GIB = 1 << 30
 MAKER = synthetic.Maker()
 NAMED = {"to": "dev:/dev/nvme9n1", "destroy-data": "S4EWNX0"}
@@ -201,11 +203,13 @@ def test_figures_are_of_the_last_five_rounds_and_evidence_of_all(machine: Topolo
     assert made.evidence.storage_io.bytes_written == made.rounds[-1].bytes_written == 7 * GIB
 
 
-def steps(state: RunState, fail: str = "") -> list[tuple[str, bool]]:
+def steps(
+    state: RunState, fail: str = "", schedule: Schedule = in_rounds
+) -> list[tuple[str, bool]]:
     """Carry out a schedule without an engine; return its repetitions, and whether each was
     fresh."""
     made = []
-    for step in in_rounds(state, "run"):
+    for step in schedule(state, "run"):
         if isinstance(step, ConcludeStep):
             state.measurements[step.name] = None  # type: ignore[assignment]
             continue
@@ -220,14 +224,15 @@ def steps(state: RunState, fail: str = "") -> list[tuple[str, bool]]:
     return made
 
 
+@pytest.mark.parametrize("schedule", [in_rounds, in_step])
 def test_rounds_come_in_order_before_all_else_and_only_the_first_is_fresh(
-    machine: Topology,
+    machine: Topology, schedule: Schedule
 ) -> None:
     specs = ask(machine, precondition="fill", op="read,write", budget="1s")
     fill, *others = [spec.id for spec in specs]
     state = RunState(specs)
     assert state.left_s() == pytest.approx(2, abs=0.5), "a fill has its own time"
-    made = steps(state)
+    made = steps(state, schedule=schedule)
     assert made[:4] == [(fill, True), (fill, False), (fill, False), (fill, False)]
     assert {name for name, _ in made[4:]} == set(others)
 

@@ -388,6 +388,26 @@ def test_only_a_figure_that_misses_beyond_doubt_drains_its_host(
         assert said in done.stderr
 
 
+def test_what_others_took_from_a_host_is_beside_its_figures(tmp_path: Path) -> None:
+    (one,) = made.measurements(random.Random(1), figures=1)
+    disturbed = synthetic.changed(one, evidence=_disturbed())
+    run = made.run_of(1, [disturbed], environment={"load": "3.0"})
+    made.write(tmp_path, run)
+    assert do("fleet", "gather", tmp_path).return_value in (0, None)
+    ((load, share, stolen),) = rows(tmp_path, "select load, disturbed, stolen from hosts")
+    assert load == 3.0 / run.header.machine["cpus"]
+    assert (share, stolen) == (10 / disturbed.n, 0.2)
+
+
+def test_hosts_that_are_not_judged_are_named_where_there_are_some(tmp_path: Path) -> None:
+    expect = tmp_path / "golden.yaml"
+    expect.write_text('rules: ["node:0 -> node:0 read: >= 100 GB/s"]\n')
+    for name, high, named in (("clear", 91e9, False), ("doubtful", 100e9, True)):
+        fleet = golden_fleet(tmp_path / name, estimate=90e9, ci_low=89e9, ci_high=high)
+        shown = do("fleet", "check", fleet, "--expect", expect).stdout
+        assert ("inconclusive, not drained: node00002" in shown) is named, shown
+
+
 def test_hosts_are_compared_within_their_switch(tmp_path: Path) -> None:
     """Every host of the far switch is slow: no outlier in it, all of them over the model."""
     made.fleet(tmp_path, 40, slow=range(30, 40))

@@ -1,5 +1,6 @@
 """Memory and time that a plan takes, and whether the nodes have that memory free."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -124,7 +125,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     if shortest > seconds and strictly:
         raise UserError(
             f"{counted(len(specs), 'measurement')} need{'s' if len(specs) == 1 else ''} at least "
-            f"{shortest:.0f} s, not {seconds:g} s; "
+            f"{math.ceil(shortest)} s, not {seconds:g} s; "
             "ask for fewer, for smaller sizes, or for a longer time"
         )
     wanted = sum(spec.sampling.budget_s for spec in specs)
