@@ -9,8 +9,11 @@ PYTEST := env -u MAKEFLAGS -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f -not -path '*/tests/*') CMakeLists.txt
 TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
 
+# ninja cannot use make's job server, which only recipes that call make are given.
+CMAKE_BUILD := env -u MAKEFLAGS $(BIN)/cmake --build
+
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine check test-sanitized fuzz soak test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
+.PHONY: run build docs test test-python test-engine check test-sanitized engine-sanitized alloc-sanitized fuzz soak test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -53,7 +56,10 @@ ifneq ($(SOURCES_TESTED),)
 endif
 test: $(if $(SOURCES_TESTED)$(filter tests,$(TEST)),test-engine) $(if $(SOURCES_TESTED),,test-python) ## The engine's tests and Python's; TEST=tests/kinds or TEST=engine/tests/kernel_test.cpp: those
 
-check: test-sanitized fuzz test-arm test-testbed-inside ## What takes another build or machine: sanitizers, Valgrind, fuzzing, Arm, a virtual machine
+# Most of the first three run on one CPU; the virtual machines keep two busy.
+check: $(BUILD)/.installed ## What takes another build or machine: sanitizers, Valgrind, fuzzing, Arm, a virtual machine
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-sanitized fuzz test-arm
+	@$(MAKE) --no-print-directory test-testbed-inside
 
 ARGUMENTS = $(if $(filter alloc-sequences,$(1)),--count 300,--gtest_brief=1$(if $(SUITES), --gtest_filter='$(SUITES)'))
 test-engine: $(BUILD)/.tests
@@ -63,7 +69,7 @@ test-engine: $(BUILD)/.tests
 # of the engine the package need not be installed again.
 BUILT := $(wildcard $(BUILD)/engine/build.ninja)
 $(BUILD)/.tests: $(if $(and $(SOURCES_TESTED),$(BUILT)),,$(BUILD)/.installed) $(ENGINE_SOURCES) $(TEST_SOURCES)
-	$(BIN)/cmake --build $(BUILD)/engine --target $(sort $(ENGINE_TESTS) alloc-sequences fake-gpu-engine)
+	$(CMAKE_BUILD) $(BUILD)/engine --target $(sort $(ENGINE_TESTS) alloc-sequences fake-gpu-engine)
 	@$(if $(CI)$(SOURCES_TESTED),,touch $@)
 
 fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: format, types, the nearest tests
@@ -79,7 +85,7 @@ $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(T
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE=ON > $(BUILD)/sanitized.log || { cat $(BUILD)/sanitized.log; exit 1; }
-	$(BIN)/cmake --build $(BUILD)/sanitized --target $(SANITIZED)
+	$(CMAKE_BUILD) $(BUILD)/sanitized --target $(SANITIZED)
 	@touch $@
 
 # The thread sanitizer goes with no other, so the allocator has a build for it. Valgrind runs one
@@ -88,14 +94,17 @@ $(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOUR
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized-threads -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE_THREADS=ON > $(BUILD)/sanitized-threads.log || { cat $(BUILD)/sanitized-threads.log; exit 1; }
-	$(BIN)/cmake --build $(BUILD)/sanitized-threads --target alloc-sequences
+	$(CMAKE_BUILD) $(BUILD)/sanitized-threads --target alloc-sequences
 	@touch $@
 
 # Plugins of hwloc, which come with other packages (Open MPI's, for one), leave memory behind: none is
 # loaded where leaks are looked for.
 VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
-test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.tests $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
+test-sanitized: engine-sanitized alloc-sanitized ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
+engine-sanitized: $(BUILD)/.sanitized $(BUILD)/.programs
 	HWLOC_PLUGINS_PATH=$(BUILD) $(BUILD)/sanitized/engine-tests --gtest_brief=1
+
+alloc-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.tests $(BUILD)/.valgrind
 	$(BUILD)/sanitized/alloc-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-sequences --count 200
 	$(BUILD)/sanitized-threads/alloc-sequences --count 200
@@ -114,10 +123,8 @@ test-python: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
 
 FUZZ_SECONDS ?= 20
 FUZZED := fuzz-plan fuzz-manifest fuzz-rules
-fuzz: $(BUILD)/.sanitized ## Feed parsers malformed plans, manifests of files, rules of the allocator
-	@$(MAKE) --no-print-directory -j $(words $(FUZZED)) --output-sync=target $(FUZZED)
-
-$(FUZZED): fuzz-%:
+fuzz: $(FUZZED) ## Feed parsers malformed plans, manifests of files, rules of the allocator
+$(FUZZED): fuzz-%: $(BUILD)/.sanitized
 	@mkdir -p $(BUILD)/corpus-$*
 	$(BUILD)/sanitized/$@ -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus-$* $(wildcard engine/tests/$*s alloc/tests/$*)
@@ -129,7 +136,7 @@ $(FUZZED): fuzz-%:
 SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
 soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
-	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
+	$(MAKE) -j $(words $(FUZZED)) --output-sync=target fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
 	TIERSCOPE_HOSTILE_ATTEMPTS=1000 $(BUILD)/engine/engine-tests --gtest_brief=1 --gtest_filter='HostileFiles.*'
 	$(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
 	$(BUILD)/sanitized/alloc-sequences $(SOAK_SEQUENCES)
@@ -168,7 +175,7 @@ test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run 
 # The kernels and what they rest on, on two kinds of Arm CPU: with SVE and without.
 test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test under qemu's user emulation
 	@$(BIN)/cmake -G Ninja -S engine/tests/arm -B $(BUILD)/arm -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja > $(BUILD)/arm.log || { cat $(BUILD)/arm.log; exit 1; }
-	$(BIN)/cmake --build $(BUILD)/arm
+	$(CMAKE_BUILD) $(BUILD)/arm
 	aarch64-linux-gnu-objdump -d -C --no-show-raw-insn $(BUILD)/arm/kernel-tests | $(BIN)/python tools/check_streaming_stores.py
 	qemu-aarch64 -cpu max $(BUILD)/arm/kernel-tests --gtest_brief=1
 	qemu-aarch64 -cpu cortex-a57 $(BUILD)/arm/kernel-tests --gtest_brief=1
