@@ -3,8 +3,8 @@
 BUILD := build
 VENV  := .venv
 BIN   := $(VENV)/bin
-# Tests start make's like themselves, rustc for one, which would look for this make's jobs; and they
-# start Python hundreds of times, which would compile all modules each time.
+# Tests start programs that would ask this make for jobs, rustc for one; and they start Python hundreds
+# of times, which compiles every module each time unless it may keep what it compiled.
 PYTEST := env -u MAKEFLAGS -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f -not -path '*/tests/*') CMakeLists.txt
 TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
@@ -56,7 +56,7 @@ ifneq ($(SOURCES_TESTED),)
 endif
 test: $(if $(SOURCES_TESTED)$(filter tests,$(TEST)),test-engine) $(if $(SOURCES_TESTED),,test-python) ## The engine's tests and Python's; TEST=tests/kinds or TEST=engine/tests/kernel_test.cpp: those
 
-# Most of the first three run on one CPU; the virtual machines keep two busy.
+# Sanitizers, fuzzing and Arm keep one CPU busy each, the virtual machines two.
 check: $(BUILD)/.installed ## What takes another build or machine: sanitizers, Valgrind, fuzzing, Arm, a virtual machine
 	@$(MAKE) --no-print-directory -j2 --output-sync=target test-sanitized fuzz test-arm
 	@$(MAKE) --no-print-directory test-testbed-inside

@@ -27,7 +27,7 @@ REMARK = re.compile(r" +#.*$| {3,}\S.*$")
 SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 """Marks a line that says how a command is built, not one to type."""
 MORE = {
-    "run": "--dry-run",
+    "run": "--time-limit 16s",
     "run --profile standard": "--dry-run",
     "run --profile standard --time-limit 190s": "--dry-run",
     "latency --size 4k..256m": "--budget 0.05",

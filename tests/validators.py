@@ -10,4 +10,6 @@ from tierscope.kinds.schema import schemas
 @cache
 def schema(name: str) -> jsonschema.Draft202012Validator:
     """The validator of ``plan``, ``event`` or ``capabilities``."""
-    return jsonschema.Draft202012Validator(schemas()[f"{name}.schema.json"])
+    found = schemas()[f"{name}.schema.json"]
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
