@@ -329,6 +329,7 @@ def test_the_exit_status_and_the_table(
     )
     assert done.return_value == status
     assert ("FAIL" in done.stdout) is (status == 1)
+    assert f"GB/s; asked >= {bound} GB/s" in " ".join(done.stdout.split())
     suite = ElementTree.parse(junit).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(status))
     assert suite[0].get("classname") == "memory"

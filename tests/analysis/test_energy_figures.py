@@ -82,9 +82,10 @@ def test_without_idle_power_nothing_is_subtracted() -> None:
     assert {metric for metric, _ in found} == {"power"}
 
 
-def test_repetitions_without_energy_have_none() -> None:
+def test_repetitions_without_energy_or_time_have_none() -> None:
     bare = repetition([domain("package 0", 1.0, 0.0)]).model_copy(update={"evidence": Evidence()})
     assert energy_figures([bare]) == ([], [])
+    assert energy_figures([repetition([domain("package 0", 1.0, 0.0)], seconds=0.0)]) == ([], [])
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:

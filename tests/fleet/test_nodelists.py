@@ -33,6 +33,10 @@ def test_a_list_of_hosts(text: str, hosts: list[str]) -> None:
     assert expand(text) == hosts
 
 
+def test_a_million_hosts_are_a_list() -> None:
+    assert expand("n[0-999]m[0-999]")[-1] == "n999m999"
+
+
 @pytest.mark.parametrize(
     "text",
     ["", ",", "a b", "a,,b", "n[1-", "n]1", "n[]", "n[3-1]", "n[a]", "n[1-2-3]", "n[-1]",
