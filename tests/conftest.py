@@ -41,6 +41,8 @@ def fake_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[st
 @pytest.fixture(autouse=True)
 def _own_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # One mpirun removes the folder of a user's jobs while another one makes its own in it.
+    monkeypatch.setenv("OMPI_MCA_orte_tmpdir_base", str(tmp_path))
     for name in ("TIERSCOPE_ENGINE", "TIERSCOPE_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     assert "FAKE_ENGINE" not in os.environ

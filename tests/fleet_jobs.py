@@ -115,7 +115,7 @@ def mpirun(folder: Path, words: Sequence[str]) -> Job:
     """Start mpirun with these words."""
     process = subprocess.Popen(
         ["mpirun", "--enable-recovery", "--oversubscribe", *words],
-        env={**os.environ, **AS_ROOT},
+        env={**os.environ, **AS_ROOT, "OMPI_MCA_orte_tmpdir_base": str(folder)},
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
