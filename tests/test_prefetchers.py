@@ -260,7 +260,8 @@ def values_of_first(root: Path) -> int:
 
 
 HOLD = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored
 from pathlib import Path
 from tierscope.engine.prefetchers import PrefetcherSwitch
 switch = PrefetcherSwitch(Path(sys.argv[1]))

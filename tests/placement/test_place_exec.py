@@ -442,6 +442,19 @@ def test_a_signal_that_comes_while_a_program_is_started_reaches_it() -> None:
     assert program.returncode == -signal.SIGTERM
 
 
+def test_a_program_under_nohup_outlives_the_terminal(run: Run) -> None:
+    code = (
+        "import os, signal; os.kill(os.getppid(), signal.SIGHUP);"
+        "print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
+    )
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        done = run("--to", "0", "--watch", "--", "python3", "-c", code)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (done.returncode, done.stdout) == (0, "True\n")
+
+
 def test_signals_to_a_watching_command_reach_the_program() -> None:
     command = [str(TIERSCOPE), "place", "exec", "--to", "0", "--watch", "--"]
     with subprocess.Popen(
