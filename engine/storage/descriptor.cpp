@@ -31,7 +31,7 @@ std::string handle_of(const Descriptor& file) {
   if (name_to_handle_at(file.get(), "", &handle.head, &mount, AT_EMPTY_PATH) != 0) return "";
   std::string text = fmt::format("{}.", handle.head.handle_type);
   for (unsigned i = 0; i < handle.head.handle_bytes; ++i) {
-    text += fmt::format("{:02x}", handle.head.f_handle[i]);
+    text += fmt::format("{:02x}", handle.bytes[i]);
   }
   return text;
 }
