@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from probing import build, probe_of
 
 from tierscope.cli.place import _signals_passed_on
+from tierscope.cli.signals import termination_signals
 from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
 from tierscope.place.launch import (
@@ -453,6 +454,17 @@ def test_a_program_under_nohup_outlives_the_terminal(run: Run) -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert (done.returncode, done.stdout) == (0, "True\n")
+
+
+@pytest.mark.parametrize("hang_up", [signal.SIG_IGN, signal.SIG_DFL])
+def test_hanging_up_ends_a_command_unless_nohup_has_it_ignored(hang_up: signal.Handlers) -> None:
+    before = signal.signal(signal.SIGHUP, hang_up)
+    try:
+        found = termination_signals()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (signal.SIGHUP in found) is (hang_up is signal.SIG_DFL)
+    assert signal.SIGTERM in found
 
 
 def test_signals_to_a_watching_command_reach_the_program() -> None:

@@ -17,7 +17,7 @@ from tierscope.cli import options
 from tierscope.cli.commands import place_entries
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import LazyGroup, WithProgram
-from tierscope.cli.signals import endings
+from tierscope.cli.signals import termination_signals
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.grammar import parse_size
 
@@ -251,7 +251,7 @@ def _signals_passed_on() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]
         for number in waiting:
             program.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in endings()}
+    before = {number: signal.signal(number, pass_on) for number in termination_signals()}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield to

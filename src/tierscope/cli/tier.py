@@ -17,7 +17,7 @@ from tierscope.cli import options
 from tierscope.cli.commands import tier_entries
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import LazyGroup
-from tierscope.cli.signals import endings
+from tierscope.cli.signals import termination_signals
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.grammar import parse_duration
 from tierscope.runs.output import write_output
@@ -354,7 +354,7 @@ class Ending:
 
     def __init__(self) -> None:
         self.number = 0
-        for number in (signal.SIGINT, *endings()):
+        for number in (signal.SIGINT, *termination_signals()):
             signal.signal(number, self._note)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
