@@ -84,12 +84,8 @@ class Hosts:
         named = ",".join(f"{host.name}:{ranks_each}" for host in self.hosts)
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         settings = {"plm_rsh_agent": str(agent), "orte_tmpdir_base": str(self._folder)}
-        settings |= {
-            "btl_tcp_if_include": "eth0",
-            "oob_tcp_if_include": "eth0",
-            "pml": "ob1",
-            "btl": "self,vader,tcp",
-        }
+        settings |= {"btl_tcp_if_include": "eth0", "oob_tcp_if_include": "eth0"}
+        settings |= {"pml": "ob1", "btl": "self,vader,tcp"}
         mca = [word for name, value in settings.items() for word in ("--mca", name, value)]
         return self.hosts[0].command(["mpirun", *root, *mca, "--host", named, *words])
 
