@@ -121,7 +121,7 @@ WORKERS = $(shell echo $$(($$(nproc) < 4 ? 2 * $$(nproc) : 8)))
 test-python: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
 
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 12
 FUZZED := fuzz-plan fuzz-manifest fuzz-rules
 fuzz: $(FUZZED) ## Feed parsers malformed plans, manifests of files, rules of the allocator
 $(FUZZED): fuzz-%: $(BUILD)/.sanitized

@@ -186,15 +186,14 @@ TEST(BandwidthKind, ThreadsThatShareTheArraysVerifyAllOfThem) {
   if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
   for (const char* const operation : {"read", "write", "copy", "triad"}) {
     for (const char* const order : {"sequential", "reverse", "random"}) {
-      // Not a whole number of what threads fill in turn.
-      constexpr std::size_t kSize = (1U << 20) + 4096 + 64;
+      // Not a whole number of what threads fill in turn; so small that slow builds walk it all.
+      constexpr std::size_t kSize = (1U << 16) + 4096 + 64;
       Repeated shared(
           bandwidth(operation, {{"sharing", "shared"}, {"order", order}, {"size", kSize}}));
       const Repetition repetition = shared.repetition();
       EXPECT_EQ(repetition.evidence.at("walked_bytes"), kSize) << operation << ' ' << order;
       if (operation == std::string("read")) continue;
-      EXPECT_EQ(repetition.evidence.at("verified").get<std::string>().substr(0, 13),
-                "1052736 bytes")
+      EXPECT_EQ(repetition.evidence.at("verified").get<std::string>().substr(0, 11), "69696 bytes")
           << repetition.evidence.at("verified");
     }
   }
