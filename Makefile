@@ -62,7 +62,7 @@ check: $(BUILD)/.installed ## What takes another build or machine: sanitizers, V
 	@$(MAKE) --no-print-directory test-testbed-inside
 
 ARGUMENTS = $(if $(filter alloc-sequences,$(1)),--count 300,--gtest_brief=1$(if $(SUITES), --gtest_filter='$(SUITES)'))
-test-engine: $(BUILD)/.tests
+test-engine: $(BUILD)/.tests $(BUILD)/.programs
 	$(foreach one,$(ENGINE_TESTS),$(BUILD)/engine/$(one) $(call ARGUMENTS,$(one)) &&) true
 
 # One ninja at a time may work in a build folder, so all test programs are built here. For some suites
