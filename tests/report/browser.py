@@ -55,7 +55,9 @@ class Page:
             for event in events
             if event["method"] == "Network.requestWillBeSent"
         ]
-        return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "chrome:"))]
+        # The browser's own first page is a chrome: one and loads chrome-untrusted: ones.
+        own = ("file:", "data:", "blob:", "chrome:", "chrome-untrusted:")
+        return [url for url in urls if not url.startswith(own)]
 
     def pdf(self) -> bytes:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
