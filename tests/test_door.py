@@ -715,7 +715,8 @@ def test_a_changed_plan_gets_one_verdict(data: st.DataObject, plan: dict[str, An
     [
         "", "{", "null", "[]", "{}", '{"version": 2}', '{"version": 2, "measurements": []}',
         '{"version": 1, "measurements": [{}]}', '{"version": 2, "version": 2, "measurements": []}',
-        "\x00", "NaN", '{"version": 2e0, "measurements": []}', "[" * 100_000,
+        '{"version": 2, "measurements": [{"kind": []}]}', "\x00", "NaN",
+        '{"version": 2e0, "measurements": []}', "[" * 100_000,
     ],
 )  # fmt: skip
 def test_what_is_no_plan_is_refused_by_both(text: str) -> None:
@@ -740,6 +741,18 @@ def test_wrong_ranks_are_refused_by_both(wrong: dict[str, Any]) -> None:
     assert engine_accepts(right)
     assert not models_accept(changed)
     assert not engine_accepts(changed)
+
+
+def test_of_two_wrong_things_the_one_inside_is_said() -> None:
+    transfer = {"name": "x", "source": 0, "destination": 3, "rank": 2, "engine": "ce"}
+    spec = {
+        "kind": "gpu-ranks", "id": "m", "initiator": "x", "target": "y", "cpus": [0],
+        "sampling": {}, "pattern": {"size": 64}, "gpus": [0, 1], "hosts": ["a", "b"],
+        "transfers": [transfer],
+    }  # fmt: skip
+    text = json.dumps({"version": 2, "measurements": [spec]})
+    (refused,) = models_refuse(text)
+    assert engine_says(text).endswith(sentence_of(refused))
 
 
 def small_plan(count: int = 1, seconds: float = 0.05, **pattern: Any) -> Plan:

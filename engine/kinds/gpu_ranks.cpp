@@ -17,7 +17,6 @@ Transfer read_transfer(const ObjectReader& reader, const std::vector<int>& gpus)
   const int source = reader.integer<int>("source");
   const int destination = reader.integer<int>("destination");
   const int mover = reader.integer<int>("rank");
-  reader.check(tables::kRankTransferRank, mover == source || mover == destination);
   return {.name = reader.text("name"),
           .source = {.gpu = gpu_of(source), .rank = source},
           .destination = {.gpu = gpu_of(destination), .rank = destination},
@@ -43,14 +42,17 @@ GpuRanksSpec read_gpu_ranks(const ObjectReader& measurement) {
   spec.gpus = measurement.integers("gpus");
   spec.handles = read_handles(measurement);
   spec.copies.size = measurement.object("pattern").bytes("size");
-  measurement.check(tables::kGpuRanksSpecHosts,
-                    measurement.any("hosts").size() == spec.gpus.size());
   const std::vector<ObjectReader> transfers = measurement.objects("transfers");
   int last = spec.copies.rank;
   for (const ObjectReader& one : transfers) {
-    last = std::max({last, one.integer<int>("source"), one.integer<int>("destination"),
-                     one.integer<int>("rank")});
+    const int source = one.integer<int>("source");
+    const int destination = one.integer<int>("destination");
+    const int mover = one.integer<int>("rank");
+    one.check(tables::kRankTransferRank, mover == source || mover == destination);
+    last = std::max({last, source, destination});
   }
+  measurement.check(tables::kGpuRanksSpecHosts,
+                    measurement.any("hosts").size() == spec.gpus.size());
   measurement.check(tables::kGpuRanksSpecGpus, static_cast<std::size_t>(last) < spec.gpus.size());
   for (const ObjectReader& one : transfers) {
     spec.copies.transfers.push_back(read_transfer(one, spec.gpus));

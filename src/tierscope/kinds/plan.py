@@ -43,7 +43,7 @@ def _checked(value: Any) -> MeasurementSpec:
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind is None:
         raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         expected = ", ".join(f"'{name}'" for name in KINDS)
         context = {"discriminator": "'kind'", "tag": str(kind), "expected_tags": expected}
         raise PydanticKnownError("union_tag_invalid", context)
