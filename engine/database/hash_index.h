@@ -1,6 +1,7 @@
 // A hash index: tags and entries, each placed by itself.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>

@@ -3,6 +3,7 @@
 #include <liburing.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,7 @@
 // Indexes against the containers of the standard library, on random keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>

@@ -1,6 +1,7 @@
 // The states that a crash could leave, against a machine that is run step by step in every way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
