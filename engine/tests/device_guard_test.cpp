@@ -10,9 +10,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "errors.h"
 #include "scratch_directory.h"
@@ -229,6 +233,26 @@ std::uint32_t lvm_checksum(const std::string& text) {
   return sum;
 }
 
+std::string big_endian(std::uint64_t value, std::size_t bytes) {
+  std::string text = little_endian(value, bytes);
+  std::ranges::reverse(text);
+  return text;
+}
+
+// Pairs of a name and a number, as labels of ZFS hold them: XDR (RFC 4506) behind a header.
+std::string zfs_pairs(const std::vector<std::pair<std::string, std::uint64_t>>& pairs) {
+  constexpr std::uint64_t kUint64 = 8;  // DATA_TYPE_UINT64.
+  std::string text = std::string("\1\1\0\0", 4) + big_endian(0, 4) + big_endian(1, 4);
+  for (const auto& [name, value] : pairs) {
+    std::string padded = name;
+    padded.resize((name.size() + 3) / 4 * 4);
+    const std::string body = big_endian(name.size(), 4) + padded + big_endian(kUint64, 4) +
+                             big_endian(1, 4) + big_endian(value, 8);
+    text += big_endian(8 + body.size(), 4) + big_endian(24 + body.size(), 4) + body;
+  }
+  return text + big_endian(0, 8);
+}
+
 TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
   const auto alone = [&](const std::string& expected, const std::function<void()>& write) {
     write();
@@ -250,6 +274,8 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
       ring.replace(at, 8, little_endian(0x00bab10c, 8));
     }
     put(128 * 1024, ring);
+    // What libblkid goes by from util-linux 2.41 on.
+    put(16 * 1024, zfs_pairs({{"state", 0}, {"txg", 4}, {"pool_guid", 77}, {"guid", 78}}));
   });
   alone("swap", [&] {
     std::string page(4096, '\0');
