@@ -53,7 +53,8 @@ def test_messages_are_measured_and_verified(tmp_path: Path, library: Path) -> No
         assert "byte by byte" in result["evidence"]["verified"]
 
 
-def test_an_mpi_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_an_mpi_of_another_kind_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPI4PY_MPIABI", "openmpi")
     job = mpiexec(tmp_path, tmp_path, *program(tmp_path))
     _, said = job.finish()
     assert job.process.returncode == 3

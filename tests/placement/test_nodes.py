@@ -60,6 +60,7 @@ def test_relative_nodes_count_what_the_cpuset_allows(tmp_path: Path) -> None:
         ("!all", "none is left of the nodes with memory: 0-2,4"),
         ("0,2@3", "give one weight from 1 to 255 for each of the 2 nodes"),
         ("0@256", "give one weight from 1 to 255"),
+        ("0@" + 5000 * "1", "give one weight from 1 to 255"),
         ("gpu:0", "nodes 'gpu:0': 'gpu:0' is neither a number"),
         ("netdev:nine", "nodes 'netdev:nine': no such network device; there are: eth0, lo"),
         ("pci:9", "nodes 'pci:9': write it as pci:[segment:]bus:device[.function]"),

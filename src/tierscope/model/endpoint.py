@@ -27,6 +27,7 @@ from tierscope.model.base import Model, TextEnum
 from tierscope.model.errors import UserError, is_text
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
+_WEIGHT = re.compile(r"[0-9]{1,3}")
 _SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 
 
@@ -238,7 +239,7 @@ def _parse_path(text: str, path: str) -> str:
 
 def _parse_weights(text: str, weights_text: str, nodes: int) -> tuple[int, ...]:
     parts = weights_text.split(":")
-    weights = tuple(int(part) if part.isascii() and part.isdigit() else 0 for part in parts)
+    weights = tuple(int(part) if _WEIGHT.fullmatch(part) else 0 for part in parts)
     if len(weights) != nodes or not all(1 <= weight <= MAX_WEIGHT for weight in weights):
         raise UserError(
             f"endpoint '{text}': give one weight from 1 to {MAX_WEIGHT} for each of the "

@@ -32,8 +32,10 @@ _LOADED, _DYNAMIC, _INTERPRETER, _NOTE = 1, 2, 3, 4
 _STRINGS, _STRINGS_LENGTH = 5, 10
 """DT_STRTAB and DT_STRSZ: entries for the dynamic loader."""
 _MOST_DYNAMIC, _MOST_NAMES = 1 << 16, 1 << 26
-_SANITIZER = re.compile(rb"\0(__(a|hwa|l|m|t)san_init|__sanitizer_malloc_hook)\0")
-"""Names in programs of GCC and Clang; a run time that is linked statically has the last one."""
+_SANITIZER = re.compile(
+    rb"\0(__(a|hwa|l|m|t)san_init|__sanitizer_malloc_hook|__[lt]san_default_suppressions)\0"
+)
+"""Names in programs of GCC and Clang; a run time that is linked statically has one of the last."""
 _OLDEST_GLIBC = (2, 31)
 """glibc of Debian 11, the oldest that programs were run with."""
 _LOADER = re.compile(r"ld(64|-linux.*|-\d.*)?\.so(\.\d+)?")
