@@ -724,19 +724,24 @@ def test_what_is_no_plan_is_refused_by_both(text: str) -> None:
     assert not engine_accepts(text)
 
 
+RANK_TRANSFER = {"name": "x", "source": 0, "destination": 1, "rank": 1, "engine": "ce"}
+
+
+def ranks_plan(**changes: Any) -> str:
+    """A plan of one copy between two ranks."""
+    spec = {
+        "kind": "gpu-ranks", "id": "m", "initiator": "x", "target": "y", "cpus": [0],
+        "sampling": {}, "pattern": {"size": 64}, "gpus": [0, 1], "hosts": ["a", "b"],
+        "transfers": [RANK_TRANSFER],
+    }  # fmt: skip
+    return json.dumps({"version": 2, "measurements": [spec | changes]})
+
+
 @pytest.mark.parametrize(
     "wrong", [{"gpus": None}, {"gpus": [0]}, {"hosts": [1, 2]}, {"handles": 1}, {"rank": 2}]
 )
 def test_wrong_ranks_are_refused_by_both(wrong: dict[str, Any]) -> None:
-    transfer = {"name": "x", "source": 0, "destination": 1, "rank": 1, "engine": "ce"}
-    spec = {
-        "kind": "gpu-ranks", "id": "m", "initiator": "x", "target": "y", "cpus": [0],
-        "sampling": {}, "pattern": {"size": 64}, "gpus": [0, 1], "hosts": ["a", "b"],
-        "transfers": [transfer],
-    }  # fmt: skip
-    right, changed = (
-        json.dumps({"version": 2, "measurements": [one]}) for one in (spec, spec | wrong)
-    )
+    right, changed = ranks_plan(), ranks_plan(**wrong)
     assert models_accept(right)
     assert engine_accepts(right)
     assert not models_accept(changed)
@@ -744,13 +749,7 @@ def test_wrong_ranks_are_refused_by_both(wrong: dict[str, Any]) -> None:
 
 
 def test_of_two_wrong_things_the_one_inside_is_said() -> None:
-    transfer = {"name": "x", "source": 0, "destination": 3, "rank": 2, "engine": "ce"}
-    spec = {
-        "kind": "gpu-ranks", "id": "m", "initiator": "x", "target": "y", "cpus": [0],
-        "sampling": {}, "pattern": {"size": 64}, "gpus": [0, 1], "hosts": ["a", "b"],
-        "transfers": [transfer],
-    }  # fmt: skip
-    text = json.dumps({"version": 2, "measurements": [spec]})
+    text = ranks_plan(transfers=[RANK_TRANSFER | {"destination": 3, "rank": 2}])
     (refused,) = models_refuse(text)
     assert engine_says(text).endswith(sentence_of(refused))
 

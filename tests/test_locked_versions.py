@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 
 LOCKED = Path(__file__).parent.parent / "tools/constraints.txt"
 DEBIAN_12 = "3.11.2"
-"""The oldest Python that `make run` and `make test` have to do with."""
+"""Its Python, the oldest on which `make run` and `make test` have to work."""
 
 
 def test_locked_versions_install_on_the_oldest_python() -> None:
@@ -15,4 +15,4 @@ def test_locked_versions_install_on_the_oldest_python() -> None:
     assert locked
     needs = {name: metadata.metadata(name)["Requires-Python"] or "" for name in locked}
     newer = {name: need for name, need in needs.items() if DEBIAN_12 not in SpecifierSet(need)}
-    assert not newer, "pip finds no such version there"
+    assert not newer, "Debian 12's pip refuses these versions"

@@ -12,15 +12,15 @@
 namespace tierscope {
 namespace {
 
-Transfer read_transfer(const ObjectReader& reader, const std::vector<int>& gpus) {
-  const auto gpu_of = [&](int rank) { return gpus[static_cast<std::size_t>(rank)]; };
+// The GPUs of its ranks are filled in once all ranks are known to have one.
+Transfer read_rank_transfer(const ObjectReader& reader) {
   const int source = reader.integer<int>("source");
   const int destination = reader.integer<int>("destination");
   const int mover = reader.integer<int>("rank");
+  reader.check(tables::kRankTransferRank, mover == source || mover == destination);
   return {.name = reader.text("name"),
-          .source = {.gpu = gpu_of(source), .rank = source},
-          .destination = {.gpu = gpu_of(destination), .rank = destination},
-          .gpu = gpu_of(mover),
+          .source = {.rank = source},
+          .destination = {.rank = destination},
           .engine = read_copy_engine(reader),
           .streams = reader.integer<int>("streams"),
           .reported = reader.boolean("reported"),
@@ -42,20 +42,19 @@ GpuRanksSpec read_gpu_ranks(const ObjectReader& measurement) {
   spec.gpus = measurement.integers("gpus");
   spec.handles = read_handles(measurement);
   spec.copies.size = measurement.object("pattern").bytes("size");
-  const std::vector<ObjectReader> transfers = measurement.objects("transfers");
   int last = spec.copies.rank;
-  for (const ObjectReader& one : transfers) {
-    const int source = one.integer<int>("source");
-    const int destination = one.integer<int>("destination");
-    const int mover = one.integer<int>("rank");
-    one.check(tables::kRankTransferRank, mover == source || mover == destination);
-    last = std::max({last, source, destination});
+  for (const ObjectReader& reader : measurement.objects("transfers")) {
+    const Transfer& one = spec.copies.transfers.emplace_back(read_rank_transfer(reader));
+    last = std::max({last, one.source.rank, one.destination.rank});
   }
   measurement.check(tables::kGpuRanksSpecHosts,
                     measurement.any("hosts").size() == spec.gpus.size());
   measurement.check(tables::kGpuRanksSpecGpus, static_cast<std::size_t>(last) < spec.gpus.size());
-  for (const ObjectReader& one : transfers) {
-    spec.copies.transfers.push_back(read_transfer(one, spec.gpus));
+  const auto gpu_of = [&](int rank) { return spec.gpus[static_cast<std::size_t>(rank)]; };
+  for (Transfer& one : spec.copies.transfers) {
+    one.source.gpu = gpu_of(one.source.rank);
+    one.destination.gpu = gpu_of(one.destination.rank);
+    one.gpu = gpu_of(one.rank);
   }
   return spec;
 }
