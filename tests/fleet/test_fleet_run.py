@@ -68,8 +68,9 @@ def test_hosts_measure_in_step(tmp_path: Path, real_time: None) -> None:
 
 def test_hosts_measure_one_by_one_and_one_that_cannot_is_told_apart(tmp_path: Path) -> None:
     command = program(tmp_path, "--one-by-one", budget=0.2)
-    broken = ["-x", "TIERSCOPE_ENGINE=/nonexistent", "-n", "1", *command]
-    job = mpirun(tmp_path, ["-n", "1", *command, ":", *broken, ":", "-n", "1", *command])
+    # By one program for all ranks: Open MPI 5.0.7's mpirun crashes when it is given several.
+    broken = '[ $OMPI_COMM_WORLD_RANK != 1 ] || export TIERSCOPE_ENGINE=/nonexistent; exec "$@"'
+    job = mpirun(tmp_path, ["-n", "3", "sh", "-c", broken, "sh", *command])
     printed, said = job.finish()
     assert "2 of 3 hosts measured" in printed
     assert [host.state for host in job.index().hosts] == ["measured", "cannot", "measured"]
@@ -89,6 +90,7 @@ def test_two_ranks_on_a_host_are_refused(tmp_path: Path, real_time: None) -> Non
     assert "ranks 0 and 1 are both on host" in said
     assert "--map-by ppr:1:node" in said
     assert not list((job.out / "hosts").iterdir())
+    assert "--enable-recovery" not in said, "it has that"
 
 
 class Loss(NamedTuple):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tierscope.model.fleet import FleetIndex
 
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
+_OF_OTHER_RANKS = 0
+"""Exit status of every rank but 0, whose status says what became of all hosts: Open MPI 5 ends all
+ranks once one returns another status, with ``--enable-recovery``, too."""
 _FEW = 64
 """Hosts up to which their run files are read at once to show what they moved together."""
 
@@ -92,23 +95,23 @@ def _run_fleet(given: Given, output: Output) -> int:
     now = datetime.now().astimezone()
     try:
         args = _args(given, output, first, now)
-    except UserError as error:  # every rank finds the same; one says it
+    except UserError:  # every rank finds the same; one says it
         if first:
             raise
-        return int(error.exit_code)
+        return _OF_OTHER_RANKS
     if first and (warned := warning()):
         click.echo(warned, err=True)
     started = now.isoformat(timespec="seconds")
     index = Index(args, started, lambda line: click.echo(line, err=True))
     rank = Rank(args, _MEASURING, index.watch, seed=f"{started} {secrets.token_hex(8)}")
     try:
-        with_rank_0 = rank.run()
+        rank.run()
     except UserError as error:
         if not first and error.exit_code in (ExitCode.REQUEST_WRONG, ExitCode.INTERRUPTED):
-            return int(error.exit_code)
+            return _OF_OTHER_RANKS
         raise
     if rank.coordinator is None:
-        return 0 if with_rank_0 else int(ExitCode.SOMETHING_FAILED)
+        return _OF_OTHER_RANKS
     found = index.finish(rank.coordinator)
     if rank.interrupted:
         return int(ExitCode.INTERRUPTED)

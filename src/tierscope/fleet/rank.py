@@ -81,8 +81,8 @@ class Rank:
         """Whether a signal ended it."""
         return self._interrupted
 
-    def run(self) -> bool:
-        """Take part until all hosts have finished; return whether rank 0 answered to the end.
+    def run(self) -> None:
+        """Take part until all hosts have finished, or rank 0 answers no longer.
 
         Raises UserError where this rank cannot take part.
         """
@@ -94,7 +94,6 @@ class Rank:
             finally:
                 self._host.process.kill()  # it has ended, but where this rank broke
                 self._contact.leave(in_order)
-        return not self._contact.alone
 
     def _start(self) -> None:
         """Wait for MPI, which waits for all ranks."""

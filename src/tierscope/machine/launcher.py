@@ -13,7 +13,10 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Variables of Open MPI, PRRTE, MPICH and its kin, and srun."""
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
-"""Set by ``mpirun --enable-recovery`` for its ranks."""
+"""Set by ``mpirun --enable-recovery`` of Open MPI 4 for its ranks."""
+_RECOVERING = ("--enable-recovery", "--continuous", "recoverable", "continuous")
+"""Words of Open MPI 5's mpirun, the last two of ``--runtime-options``; its ranks' environment says
+nothing of them."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 _OF_MPICH = "hydra_pmi_proxy"
 _PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
@@ -74,12 +77,24 @@ def launcher_files() -> tuple[int, ...]:
 
 def warning() -> str:
     """Say that the launcher is to end all ranks when one dies, where it is."""
-    launched = "OMPI_COMM_WORLD_RANK" in os.environ
-    if launched and os.environ.get(_RECOVERY) != "1":
+    if "OMPI_COMM_WORLD_RANK" in os.environ and not _recovers():
         return "mpirun ends every rank when one dies; with --enable-recovery the others go on"
     if _launcher() == _OF_MPICH:
         return "MPICH's mpiexec ends every rank when one dies; run files keep what was measured"
     return ""
+
+
+def _recovers() -> bool:
+    """Whether Open MPI lets the other ranks go on when one dies.
+
+    Also True where only the command line of an mpirun on another host could say it.
+    """
+    if "PRTE_LAUNCHED" not in os.environ:
+        return os.environ.get(_RECOVERY) == "1"
+    if _launcher() == "prted":
+        return True
+    words = Path(f"/proc/{os.getppid()}/cmdline").read_text(errors="replace").split("\0")
+    return any(one in _RECOVERING for word in words for one in word.split(","))
 
 
 def not_started() -> UserError:
