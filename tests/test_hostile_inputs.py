@@ -55,6 +55,22 @@ def test_names_that_are_too_long(line: str, kept: Path, fake_engine: Callable[[s
     assert isinstance(done.exception, UserError), done.exception
 
 
+@pytest.mark.parametrize("number", ["1" * 5000, "\N{SUPERSCRIPT TWO}"], ids=["long", "no digit"])
+@pytest.mark.parametrize(
+    "line",
+    ["watch --pid X", "tier observe X", "io --to file:/tmp --blocks 4k:X",
+     "io --to file:/tmp --depth X", "pmem-check . --after-cut slots=X", "chain --chain mX_r_64",
+     "bandwidth --to node:0@X", "bandwidth --threads X", "latency --size X",
+     "bandwidth --from cpu:X"],
+)  # fmt: skip
+def test_numbers_that_are_too_long_or_none(
+    line: str, number: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = do(*line.replace("X", number).split())
+    assert isinstance(done.exception, UserError), done.exception
+
+
 def test_names_of_any_bytes(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     odd = os.path.join(os.fsencode(kept.parent), BYTES + b".jsonl")  # noqa: PTH118

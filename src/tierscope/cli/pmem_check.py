@@ -8,6 +8,7 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.output import Output, waiting
+from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import ExitCode, UserError, did_you_mean
 from tierscope.model.pmem_check import Writer
 
@@ -168,10 +169,11 @@ def _writer(word: str) -> Writer:
 
 
 def _acknowledged(word: str) -> tuple[Writer, int]:
-    writer, sign, number = word.partition("=")
-    if not sign or not number.isdecimal():
+    writer, _, text = word.partition("=")
+    number = whole_number(text)
+    if number is None:
         raise UserError(f"--after-cut {word}: takes WRITER=N, as in transactions=81234")
-    return _writer(writer), int(number)
+    return _writer(writer), number
 
 
 def _report(

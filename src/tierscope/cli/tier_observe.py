@@ -11,6 +11,7 @@ import click
 from tierscope.cli import options
 from tierscope.cli.output import Output, make_folder, write_pictures
 from tierscope.cli.tier import Ending, kernel_here, need_root
+from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.plans.grammar import parse_count, parse_duration
 
@@ -140,8 +141,7 @@ def _members(kernel: "Kernel", target: str) -> tuple[str, Members]:
 
     if target == "machine":
         return "the machine", list
-    if target.isdigit():
-        pid = int(target)
+    if (pid := whole_number(target)) is not None:
         if not kernel.exists(f"/proc/{pid}"):
             raise UserError(f"there is no process {pid}")
         return f"process {pid}", lambda: footprint.family(kernel, pid)

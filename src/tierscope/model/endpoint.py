@@ -27,7 +27,7 @@ from tierscope.model.base import Model, TextEnum
 from tierscope.model.errors import UserError, is_text
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
-_WEIGHT = re.compile(r"[0-9]{1,3}")
+_WHOLE = re.compile(r"[0-9]{1,20}")
 _SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 
 
@@ -239,13 +239,19 @@ def _parse_path(text: str, path: str) -> str:
 
 def _parse_weights(text: str, weights_text: str, nodes: int) -> tuple[int, ...]:
     parts = weights_text.split(":")
-    weights = tuple(int(part) if _WEIGHT.fullmatch(part) else 0 for part in parts)
+    weights = tuple(whole_number(part) or 0 for part in parts)
     if len(weights) != nodes or not all(1 <= weight <= MAX_WEIGHT for weight in weights):
         raise UserError(
             f"endpoint '{text}': give one weight from 1 to {MAX_WEIGHT} for each of the "
             f"{nodes} nodes, separated by colons, as in node:0,2@3:1"
         )
     return weights
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that ASCII digits write; None for other text, and for more digits than 64
+    bits have."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def parse_ranges(text: str) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from tierscope.kinds.traffic.show import Weights, normal, target_of
 from tierscope.kinds.traffic.spec import REQUEST as STREAMS
 from tierscope.kinds.traffic.spec import TrafficSpec
-from tierscope.model.endpoint import MAX_WEIGHT, EndpointKind, Initiator, parse_target
+from tierscope.model.endpoint import MAX_WEIGHT, EndpointKind, Initiator, parse_target, whole_number
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Refinement
 from tierscope.model.stream import StreamPattern
@@ -141,13 +141,13 @@ def _ratios(text: str) -> list[tuple[int, int]]:
         return []
     found = []
     for word in split_words(text):
-        near, colon, far = word.partition(":")
-        if not colon or not all(part.isascii() and part.isdigit() for part in (near, far)):
+        first, _, second = word.partition(":")
+        near, far = whole_number(first), whole_number(second)
+        if near is None or far is None:
             raise UserError(f"'{word}' is not two numbers of pages such as 3:1")
-        pair = (int(near), int(far))
-        if not all(1 <= weight <= MAX_WEIGHT for weight in pair):
+        if not (1 <= near <= MAX_WEIGHT and 1 <= far <= MAX_WEIGHT):
             raise UserError(f"'{word}': numbers of pages go from 1 to {MAX_WEIGHT}")
-        found.append(pair)
+        found.append((near, far))
     return found
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tierscope.fleet import transport as mpi
 from tierscope.machine.launcher import launched_rank
-from tierscope.model.endpoint import EndpointKind, format_ranges
+from tierscope.model.endpoint import EndpointKind, format_ranges, whole_number
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.gpu import (
@@ -334,11 +334,16 @@ def _pairs(text: str, count: int) -> list[tuple[int, int]]:
         return list(itertools.permutations(range(count), 2))
     found = []
     for word in grammar.split_words(text):
-        source, _, destination = word.partition("-")
-        known = [part.isdecimal() and int(part) < count for part in (source, destination)]
-        if not all(known) or source == destination:
+        first, _, second = word.partition("-")
+        source, destination = whole_number(first), whole_number(second)
+        if (
+            source is None
+            or destination is None
+            or source == destination
+            or max(source, destination) >= count
+        ):
             raise UserError(f"'{word}' is not a pair of two ranks from 0 to {count - 1}, as in 0-1")
-        found.append((int(source), int(destination)))
+        found.append((source, destination))
     return list(dict.fromkeys(found))
 
 

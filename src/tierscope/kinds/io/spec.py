@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.machine.storage_paths import near_or_far
-from tierscope.model.endpoint import EndpointKind, Target, format_ranges
+from tierscope.model.endpoint import EndpointKind, Target, format_ranges, whole_number
 from tierscope.model.errors import UserError, counted
 from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import (
@@ -483,10 +483,11 @@ def _destroyed(request: Request, target: Target) -> str:
 def _blocks(text: str) -> dict[str, Any]:
     shares = []
     for word in grammar.split_words(text):
-        size, colon, weight = word.partition(":")
-        if not colon or not weight.isdigit() or not int(weight):
+        size, _, share = word.partition(":")
+        weight = whole_number(share)
+        if not weight:
             raise UserError(f"'{word}' is not SIZE:WEIGHT such as 4k:60")
-        shares.append({"bytes": grammar.parse_size(size), "weight": int(weight)})
+        shares.append({"bytes": grammar.parse_size(size), "weight": weight})
     whole = sum(share["weight"] for share in shares)
     mean = sum(share["bytes"] * share["weight"] for share in shares) // whole
     return {"blocks": shares, "block_size": mean}

@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from tierscope.fleet import transport as mpi
 from tierscope.model.base import Count, Model
-from tierscope.model.endpoint import EndpointKind
+from tierscope.model.endpoint import EndpointKind, whole_number
 from tierscope.model.errors import UserError
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.path import Limit
@@ -281,7 +281,8 @@ def named_pair(text: str, names: Sequence[str]) -> tuple[str, str]:
     def known(word: str) -> str | None:
         if word in names:
             return word
-        return names[int(word)] if word.isdecimal() and int(word) < len(names) else None
+        number = whole_number(word)
+        return names[number] if number is not None and number < len(names) else None
 
     found = []
     for at, sign in enumerate(text):

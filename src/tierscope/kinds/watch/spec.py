@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.model.base import Count, Model
-from tierscope.model.endpoint import EndpointKind, format_ranges
+from tierscope.model.endpoint import EndpointKind, format_ranges, whole_number
 from tierscope.model.errors import UserError
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
@@ -99,11 +99,12 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[WatchSp
 
 
 def _process(text: str) -> int:
-    if not text.isdecimal():
+    pid = whole_number(text)
+    if pid is None:
         raise UserError(f"'{text}' is not the number of a process")
-    if not os.path.isdir(f"/proc/{int(text)}"):  # noqa: PTH112
+    if not os.path.isdir(f"/proc/{pid}"):  # noqa: PTH112
         raise UserError(f"there is no process {text}")
-    return int(text)
+    return pid
 
 
 def _cgroup(text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.model.spec import HUGETLB
 from tierscope.plans.expand import MAX_MEASUREMENTS
@@ -76,9 +77,10 @@ class Key:
 
 def _number(place: Place, node: Any, key: str) -> int:
     text = scalar(place, node, key)
-    if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= _MOST):
+    number = whole_number(text)
+    if number is None or number > _MOST:
         raise place.error(node, f"key '{key}': '{text}' is not a whole number from 0 on")
-    return int(text)
+    return number
 
 
 def _size(place: Place, node: Any, key: str) -> int:

@@ -13,6 +13,7 @@ from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.machine.discover import discover
 from tierscope.machine.launcher import launched_rank
 from tierscope.model.capability import Capability
+from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import ExitCode, UserError, did_you_mean
 from tierscope.model.event import Event
 from tierscope.model.run import Measurement
@@ -129,10 +130,10 @@ def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
 
 
 def _test(name: str) -> Test:
-    if name.isdecimal():
-        if int(name) >= len(TESTS):
+    if (index := whole_number(name)) is not None:
+        if index >= len(TESTS):
             raise UserError(f"there is no test case {name}; indices go from 0 to {len(TESTS) - 1}")
-        return TESTS[int(name)]
+        return TESTS[index]
     found = next((test for test in TESTS if test.name == name), None)
     if found is None:
         known = tuple(test.name for test in TESTS)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import UserError
 from tierscope.model.persistent import Backing
 from tierscope.peers.streamer.study import (
@@ -270,9 +271,10 @@ def _check(key: _Key, where: str) -> None:
 
 
 def _threads(text: str, where: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_THREADS):
+    threads = whole_number(text)
+    if threads is None or not 1 <= threads <= _MAX_THREADS:
         raise UserError(f"{where}: '{text}' is not a number of threads")
-    return int(text)
+    return threads
 
 
 def _point(text: str, where: Path | str) -> Point:
