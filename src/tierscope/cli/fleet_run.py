@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from tierscope.model.fleet import FleetIndex
 
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
-_OF_OTHER_RANKS = 0
-"""Exit status of every rank but 0, whose status says what became of all hosts: Open MPI 5 ends all
-ranks once one returns another status, with ``--enable-recovery``, too."""
+_OTHER_RANKS = 0
+"""Exit status of all ranks but rank 0, whose own covers all hosts. Open MPI 5 ends every rank once
+one returns another status, also with ``--enable-recovery``."""
 _FEW = 64
 """Hosts up to which their run files are read at once to show what they moved together."""
 
@@ -98,7 +98,7 @@ def _run_fleet(given: Given, output: Output) -> int:
     except UserError:  # every rank finds the same; one says it
         if first:
             raise
-        return _OF_OTHER_RANKS
+        return _OTHER_RANKS
     if first and (warned := warning()):
         click.echo(warned, err=True)
     started = now.isoformat(timespec="seconds")
@@ -108,10 +108,10 @@ def _run_fleet(given: Given, output: Output) -> int:
         rank.run()
     except UserError as error:
         if not first and error.exit_code in (ExitCode.REQUEST_WRONG, ExitCode.INTERRUPTED):
-            return _OF_OTHER_RANKS
+            return _OTHER_RANKS
         raise
     if rank.coordinator is None:
-        return _OF_OTHER_RANKS
+        return _OTHER_RANKS
     found = index.finish(rank.coordinator)
     if rank.interrupted:
         return int(ExitCode.INTERRUPTED)

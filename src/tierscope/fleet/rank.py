@@ -82,7 +82,7 @@ class Rank:
         return self._interrupted
 
     def run(self) -> None:
-        """Take part until all hosts have finished, or rank 0 answers no longer.
+        """Take part until all hosts have finished, or until rank 0 no longer answers.
 
         Raises UserError where this rank cannot take part.
         """

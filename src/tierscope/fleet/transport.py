@@ -82,7 +82,7 @@ def start() -> World:
     """Start MPI, which waits for all ranks; raises UserError where there is none."""
     for number in (signal.SIGINT, signal.SIGTERM):  # the command ends in order, and this with it
         signal.signal(number, signal.SIG_IGN)
-    # Where two MPIs are installed, mpi4py may load another one than the launcher's.
+    # Where two MPIs are installed, mpi4py may load the one that is not the launcher's.
     if "OMPI_COMM_WORLD_SIZE" in os.environ:
         os.environ.setdefault("MPI4PY_MPIABI", "openmpi")
     try:

@@ -14,9 +14,9 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 """Set by ``mpirun --enable-recovery`` of Open MPI 4 for its ranks."""
-_RECOVERING = ("--enable-recovery", "--continuous", "recoverable", "continuous")
-"""Words of Open MPI 5's mpirun, the last two of ``--runtime-options``; its ranks' environment says
-nothing of them."""
+_RECOVERY_OPTIONS = ("--enable-recovery", "--continuous", "recoverable", "continuous")
+"""The same on the command line of Open MPI 5's mpirun, which sets no variable for it; the last two
+are values of ``--runtime-options``."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 _OF_MPICH = "hydra_pmi_proxy"
 _PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
@@ -85,16 +85,16 @@ def warning() -> str:
 
 
 def _recovers() -> bool:
-    """Whether Open MPI lets the other ranks go on when one dies.
+    """Return whether Open MPI lets the other ranks go on when one dies.
 
-    Also True where only the command line of an mpirun on another host could say it.
+    Also True where Open MPI 5's mpirun is on another host, so that nothing here says it.
     """
     if "PRTE_LAUNCHED" not in os.environ:
         return os.environ.get(_RECOVERY) == "1"
     if _launcher() == "prted":
         return True
-    words = Path(f"/proc/{os.getppid()}/cmdline").read_text(errors="replace").split("\0")
-    return any(one in _RECOVERING for word in words for one in word.split(","))
+    words = _of_parent("cmdline").split("\0")
+    return any(one in _RECOVERY_OPTIONS for word in words for one in word.split(","))
 
 
 def not_started() -> UserError:
@@ -139,7 +139,12 @@ def end_launcher() -> None:
 
 def _launcher() -> str:
     """Return the name of the process that started this one."""
+    return _of_parent("comm").strip()
+
+
+def _of_parent(file: str) -> str:
+    """Return what /proc has of the process that started this one; empty where it has ended."""
     try:
-        return Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+        return Path(f"/proc/{os.getppid()}/{file}").read_text(errors="replace")
     except OSError:
         return ""
