@@ -1,16 +1,20 @@
 #include "access/timed_chase.h"
 
+#include <cmath>
+
 #include "access/ticks.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
 void** follow_chase_timed(void** start, std::uint64_t loads, Histogram& histogram) {
   void** at = start;
+  const double tick_ns = timer_tick_ns();
   for (; loads > 0; --loads) {
     const std::uint64_t before = ticks_before();
     at = static_cast<void**>(*static_cast<void* volatile*>(at));
     asm volatile("" : "+r"(at));
-    histogram.record(ticks_after() - before);
+    const auto ticks = static_cast<double>(ticks_after() - before);
+    histogram.record(static_cast<std::uint64_t>(std::llround(ticks * tick_ns)));
   }
   return at;
 }

@@ -7,7 +7,7 @@
 
 namespace tierscope {
 
-// Follows `loads` links of a chase, times each by itself and records its ticks in `histogram`. A
+// Follows `loads` links of a chase, times each by itself and records its ns in `histogram`. A
 // duration holds the cost of reading the timer, timer_cost_ticks().
 void** follow_chase_timed(void** start, std::uint64_t loads, Histogram& histogram);
 

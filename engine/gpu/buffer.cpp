@@ -199,7 +199,10 @@ std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& t
   static auto& kept = *new Kept;  // Those in use first.
   Kept chosen = reuse(kept, wishes);
   if (fresh) {
-    for (auto& buffer : chosen) buffer.reset();
+    // Held until there are new ones, which would have the same pages otherwise.
+    chosen.insert(chosen.end(), std::make_move_iterator(kept.begin()),
+                  std::make_move_iterator(kept.end()));
+    kept = std::exchange(chosen, Kept(wishes.size()));
   }
   Kept spare = spare_of(std::move(kept));
   kept.clear();

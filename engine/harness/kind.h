@@ -39,6 +39,7 @@ struct Sample {
   std::vector<double> values;  // One for each column; NaN where there is none.
   double lost_share = 0;  // Of that time, the most that others took from a watched thread: 0..1.
   std::vector<BucketCounts> histograms{};  // One for each distribution, or none: nothing ended.
+  double stolen_s = 0;  // That the hypervisor took from the watched CPUs; added by the harness.
 };
 
 struct Series {

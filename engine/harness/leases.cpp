@@ -72,6 +72,7 @@ bool is_short_of_memory(const Unavailable& error) {
 
 void Leases::begin_repetition(bool fresh) {
   fresh_ = fresh;
+  leased_.clear();
   for (const auto& pooled : pool_) pooled->leased = false;
   for (CachedTeam& cached : teams_) cached.used = false;
 }
@@ -138,6 +139,7 @@ std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& po
                       .is_new = is_new[i],
                       .found = std::exchange(*chosen[i]->contents, {}),
                       .contents = chosen[i]->contents.get()});
+    leased_.insert(chosen[i]->number);
     const auto at = std::ranges::find(pool_, chosen[i], &std::unique_ptr<Pooled>::get);
     std::rotate(at, at + 1, pool_.end());
   }
@@ -146,11 +148,6 @@ std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& po
 
 // An idle region of the pool for each key, leased from here on; none where a new one is needed.
 std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys, const Fits& fits) {
-  if (fresh_) {
-    std::erase_if(pool_, [&](const auto& pooled) {
-      return !pooled->leased && std::ranges::find(keys, pooled->key) != keys.end();
-    });
-  }
   drop_incomplete(keys);
   const bool pooled =
       std::ranges::any_of(keys, [](const RegionKey& key) { return key.in_pool > 0; });
@@ -170,13 +167,28 @@ std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys, cons
       lease_where([](std::size_t, const std::any& found) { return !found.has_value(); });
   if (!fits || pooled || !has_room(missing))
     lease_where([](std::size_t, const std::any&) { return true; });
+  if (fresh_) retire(chosen);
   return chosen;
+}
+
+// The kernel gives pages that were freed last first, so new pages are the old ones unless those are
+// still held. Files are an exception: their blocks are not chosen by the kernel's allocator.
+void Leases::retire(std::vector<Pooled*>& chosen) {
+  for (Pooled*& pooled : chosen) {
+    if (pooled == nullptr) continue;
+    pooled->leased = false;
+    pooled->retired = true;
+    pooled->contents->reset();
+    pooled = nullptr;
+  }
+  std::erase_if(pool_,
+                [](const auto& one) { return one->retired && one->key.placement.persistent; });
 }
 
 // Arrays of a pool of which others had to make room are of no use.
 void Leases::drop_incomplete(std::span<const RegionKey> keys) {
   for (const RegionKey& key : keys) {
-    const auto is_one = [&key](const auto& one) { return !one->leased && one->key == key; };
+    const auto is_one = [&key](const auto& one) { return one->is_idle() && one->key == key; };
     if (static_cast<std::size_t>(std::ranges::count_if(pool_, is_one)) < key.in_pool) {
       std::erase_if(pool_, is_one);
     }
@@ -188,7 +200,7 @@ void Leases::drop_incomplete(std::span<const RegionKey> keys) {
 Leases::Pooled* Leases::lease_idle(const RegionKey& key,
                                    const std::function<bool(const std::any&)>& wanted) {
   const auto found = std::ranges::find_if(pool_, [&](const auto& pooled) {
-    return !pooled->leased && pooled->key == key && wanted(*pooled->contents);
+    return pooled->is_idle() && pooled->key == key && wanted(*pooled->contents);
   });
   if (found == pool_.end()) return nullptr;
   (*found)->leased = true;
@@ -200,14 +212,16 @@ Leases::Pooled* Leases::add(const RegionKey& key, Team& populating,
                             const std::shared_ptr<Pool>& pool) {
   auto region = std::make_unique<Region>(key.bytes, key.pages, key.placement, populating, pool);
   region->report();
-  pool_.push_back(
-      std::make_unique<Pooled>(Pooled{key, std::move(region), std::make_unique<std::any>(), true}));
+  pool_.push_back(std::make_unique<Pooled>(
+      Pooled{key, std::move(region), std::make_unique<std::any>(), true, false, ++made_}));
   return pool_.back().get();
 }
 
 // Whether the pool and what is missing hold no more than half of what each node had at first.
 bool Leases::has_room(const Missing& missing) {
-  if (pool_.size() + missing.size() > kMaxRegions) return false;
+  const auto usable =
+      std::ranges::count(pool_, false, [](const auto& one) { return one->retired; });
+  if (static_cast<std::size_t>(usable) + missing.size() > kMaxRegions) return false;
   for (const int node : nodes_with_memory()) {
     if (!available_.contains(node)) available_[node] = node_memory(node).available;
     std::size_t held = 0;
@@ -232,7 +246,10 @@ void Leases::make_room(const Missing& missing) {
 }
 
 bool Leases::drop_oldest_idle() {
-  const auto idle = std::ranges::find_if(pool_, [](const auto& pooled) { return !pooled->leased; });
+  auto idle = std::ranges::find_if(pool_, [](const auto& pooled) { return pooled->retired; });
+  if (idle == pool_.end()) {
+    idle = std::ranges::find_if(pool_, [](const auto& pooled) { return !pooled->leased; });
+  }
   if (idle == pool_.end()) return false;
   pool_.erase(idle);
   return true;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -49,12 +50,13 @@ using Fits = std::function<bool(std::size_t number, const std::any& contents)>;
 //
 // Populating and reading back a gigabyte takes longer than measuring it, and a sweep asks for the
 // same regions again and again. So regions stay in a pool when a repetition ends, and so do teams
-// of threads. The pool gives up its least recently used regions when a new one does not fit, and
-// when those on one node would hold more than half of what was available there at first.
+// of threads. The pool gives up regions that fresh repetitions replaced, and then its least
+// recently used ones, when a new one does not fit, and when those on one node would hold more than
+// half of what was available there at first.
 class Leases {
  public:
   // Ends all leases of the repetition before. In a `fresh` repetition regions() gives new pages
-  // only.
+  // only: other ones than all earlier repetitions had, as long as the pool has room for those.
   void begin_repetition(bool fresh);
   bool fresh() const { return fresh_; }
 
@@ -72,6 +74,9 @@ class Leases {
   // any will do.
   std::vector<Lease> regions(std::span<const RegionKey> keys, Team& populating,
                              const Fits& fits = {});
+
+  // Numbers of the regions that this repetition has leased; a region that is made anew has another.
+  const std::set<std::uint64_t>& leased() const { return leased_; }
 
   // Files that measurements make; they last for as long as the process.
   FilePool& files() { return files_; }
@@ -92,6 +97,10 @@ class Leases {
     std::unique_ptr<Region> region;
     std::unique_ptr<std::any> contents;
     bool leased;
+    bool retired;  // Held only so that new regions have other pages.
+    std::uint64_t number;
+
+    bool is_idle() const { return !leased && !retired; }
   };
   struct CachedTeam {
     std::unique_ptr<Team> team;
@@ -105,6 +114,7 @@ class Leases {
   std::vector<Pooled*> reuse(std::span<const RegionKey> keys, const Fits& fits);
   Pooled* lease_idle(const RegionKey& key, const std::function<bool(const std::any&)>& wanted);
   Pooled* add(const RegionKey& key, Team& populating, const std::shared_ptr<Pool>& pool);
+  void retire(std::vector<Pooled*>& chosen);
   void drop_incomplete(std::span<const RegionKey> keys);
   bool has_room(const Missing& missing);
   void make_room(const Missing& missing);
@@ -115,6 +125,8 @@ class Leases {
   Exchange exchange_ = refuse_exchange;
   FilePool files_;
   bool fresh_ = false;
+  std::uint64_t made_ = 0;  // Regions so far.
+  std::set<std::uint64_t> leased_;
   std::vector<std::unique_ptr<Pooled>> pool_;  // The least recently used first.
   std::vector<CachedTeam> teams_;              // The least recently used first.
   std::map<int, std::size_t> available_;       // By node, when it was first asked for.

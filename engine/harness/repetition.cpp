@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "harness/leases.h"
 #include "interrupt.h"
+#include "protocol/constants.h"
 #include "sampling/clock.h"
 #include "threads/disturbance.h"
 
@@ -27,14 +28,13 @@ class Watch {
 
   bool looks() const { return !cpus_.empty(); }
 
-  // Whether the sample, which ended just now, was disturbed.
-  bool disturbed(const Sample& sample, Steal& steal) {
-    if (!looks()) return false;
+  // Adds what the hypervisor took to the sample, which ended just now.
+  void look(Sample& sample, Steal& steal) {
+    if (!looks()) return;
     const double now = stolen();
-    const double taken = now - std::exchange(last_, now);
-    steal.stolen_s += taken;
+    sample.stolen_s = now - std::exchange(last_, now);
+    steal.stolen_s += sample.stolen_s;
     steal.watched_s += sample.duration_s * static_cast<double>(cpus_.size());
-    return sample.lost_share > kDisturbedShare || taken > 0;
   }
 
  private:
@@ -55,12 +55,11 @@ class Loop {
   // Takes samples until `end` where their number is not fixed; false once a signal came.
   bool take(const Series& series, double end, SeriesSamples& taken, Steal& steal) {
     Watch watch(series.watched_cpus, surroundings_);
-    if (watch.looks()) taken.disturbed.emplace();
+    taken.watched = watch.looks();
     while (true) {
       std::optional<Sample> sample = take_sample(series);
       if (!sample) return false;
-      const bool disturbed = watch.disturbed(*sample, steal);
-      if (disturbed && taken.disturbed) taken.disturbed->push_back(taken.samples.size());
+      watch.look(*sample, steal);
       taken.samples.push_back(std::move(*sample));
       ++samples_;
       const double now = surroundings_.now();
@@ -89,9 +88,9 @@ class Loop {
 
   static bool is_complete(const Series& series, const SeriesSamples& taken) {
     const auto wanted = static_cast<std::size_t>(series.samples);
-    const bool again = taken.disturbed && !series.keep_disturbed;
-    const std::size_t disturbed = again ? taken.disturbed->size() : 0;
-    return taken.samples.size() - disturbed >= wanted ||
+    const bool again = taken.watched && !series.keep_disturbed;
+    const auto disturbed = again ? std::ranges::count_if(taken.samples, is_disturbed) : 0;
+    return taken.samples.size() - static_cast<std::size_t>(disturbed) >= wanted ||
            taken.samples.size() >= kMaxSamplesForEach * wanted;
   }
 
@@ -119,6 +118,10 @@ void open(State& state, Leases& leases) {
 
 }  // namespace
 
+bool is_disturbed(const Sample& sample) {
+  return sample.lost_share > tables::kDisturbedShare || sample.stolen_s > 0;
+}
+
 Surroundings real_surroundings() {
   return {.now = now_seconds, .interrupted = interrupted, .stolen_seconds = stolen_seconds};
 }
@@ -137,7 +140,6 @@ Repetition repetition(State& state, Leases& leases, double seconds,
     SeriesSamples taken{.name = series.name,
                         .columns = series.columns,
                         .samples = {},
-                        .disturbed = {},
                         .distributions = series.distributions,
                         .keep_disturbed = series.keep_disturbed};
     result.interrupted = !loop.take(series, end, taken, steal);

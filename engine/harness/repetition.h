@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,11 +10,6 @@
 #include "harness/kind.h"
 
 namespace tierscope {
-
-// A sample counts as disturbed if a watched thread lost more than this share of it to others (a
-// context switch alone does not: the kernel's housekeeping takes microseconds), or if the
-// hypervisor's count of time stolen from the watched CPUs rose, which it does in ticks of 10 ms.
-inline constexpr double kDisturbedShare = 0.01;
 
 // A series with a fixed number of samples takes disturbed ones again, up to so many samples for
 // each.
@@ -42,10 +36,15 @@ struct SeriesSamples {
   std::string name;
   std::vector<Column> columns;
   std::vector<Sample> samples;
-  std::optional<std::vector<std::size_t>> disturbed;  // Numbers of samples; empty: nobody looked.
+  bool watched = false;  // Somebody looked what others took.
   std::vector<Distribution> distributions{};
   bool keep_disturbed = false;
 };
+
+// Whether a watched thread lost more than tables::kDisturbedShare of a sample to others (a context
+// switch alone does not: the kernel's housekeeping takes microseconds), or the hypervisor took
+// time, which it counts in ticks of 10 ms.
+bool is_disturbed(const Sample& sample);
 
 struct Repetition {
   double seconds = 0;  // From the beginning of the first sample to the end of the last.

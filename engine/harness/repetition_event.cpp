@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -58,6 +59,7 @@ class Line {
 
 constexpr int kDigits = 10;
 constexpr int kPartDigits = 6;
+constexpr int kLostDigits = 3;
 
 void write_column(Line& line, const SeriesSamples& series, std::size_t column) {
   const std::string& metric = series.columns[column].metric;
@@ -99,10 +101,16 @@ void write_series(Line& line, const SeriesSamples& series, double zero) {
   line.text(",");
   line.array("durations", series.samples,
              [&](const Sample& sample) { line.number(sample.duration_s, kDigits); });
-  if (series.disturbed) {
+  if (series.watched) {
     line.text(",");
-    line.array("disturbed", *series.disturbed,
-               [&](std::size_t sample) { line.text(std::to_string(sample)); });
+    line.array("lost", series.samples, [&](const Sample& sample) {
+      line.number(std::min(sample.lost_share, 1.0), kLostDigits);
+    });
+  }
+  if (std::ranges::any_of(series.samples, [](const Sample& one) { return one.stolen_s > 0; })) {
+    line.text(",");
+    line.array("stolen", series.samples,
+               [&](const Sample& sample) { line.number(sample.stolen_s, kLostDigits); });
   }
   if (series.keep_disturbed) line.text(",\"keep_disturbed\":true");
   line.text(",");

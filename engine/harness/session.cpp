@@ -43,7 +43,8 @@ std::vector<std::string> Session::add(const nlohmann::json& plan) {
   for (Measurement& measurement :
        parse_plan(plan, [this](const std::string& id) { return entries_.contains(id); })) {
     ids.push_back(measurement.id);
-    entries_.emplace(ids.back(), Entry{.measurement = std::move(measurement), .state = nullptr});
+    entries_.emplace(ids.back(),
+                     Entry{.measurement = std::move(measurement), .state = nullptr, .regions = {}});
   }
   return ids;
 }
@@ -87,7 +88,9 @@ std::string Session::repetition_entry(Entry& entry, double seconds, bool fresh) 
   }
   const Repetition repeated = tierscope::repetition(*entry.state, leases_, seconds,
                                                     real_surroundings(), throttled_progress(id));
-  return repetition_event(id, fresh, repeated);
+  const bool new_pages = fresh || entry.regions != leases_.leased();
+  entry.regions = leases_.leased();
+  return repetition_event(id, new_pages, repeated);
 }
 
 bool run_plan(const nlohmann::json& plan) {

@@ -1,9 +1,12 @@
 // The measurements of one process and their repetitions.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,8 @@ class Session {
   struct Entry {
     Measurement measurement;
     std::unique_ptr<State> state;  // From the first repetition on, until one fails.
+    // That the last repetition leased; none before the first.
+    std::optional<std::set<std::uint64_t>> regions;
   };
 
   std::string repetition_entry(Entry& entry, double seconds, bool fresh);

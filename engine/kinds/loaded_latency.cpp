@@ -28,8 +28,6 @@ struct LoadedLatencySpec {
   bool idle;  // The load stands still: a control between loaded points.
 };
 
-constexpr std::array<std::pair<const char*, double>, 4> kPercentiles{
-    {{"latency_p50", 0.5}, {"latency_p90", 0.9}, {"latency_p99", 0.99}, {"latency_p99.9", 0.999}}};
 constexpr int kTimedSamples = 20;
 
 // workers_[0] chases, the others are the load's.
@@ -77,19 +75,16 @@ class LoadedLatency : public State {
     std::vector<Column> columns{{.metric = "latency", .part = ""}};
     if (!spec_.idle) columns.push_back({.metric = "bandwidth", .part = ""});
     if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
-    std::vector<Column> percentiles;
-    for (const auto& [metric, quantile] : kPercentiles) {
-      percentiles.push_back({.metric = metric, .part = ""});
-    }
     return {{.name = "windows",
              .columns = std::move(columns),
              .take = [this, write_allocate] { return take(write_allocate); },
              .watched_cpus = all_cpus(threads_)},
             {.name = "timed",
-             .columns = std::move(percentiles),
+             .columns = {{.metric = "latency", .part = "timed"}},
              .take = [this] { return take_timed(); },
              .samples = kTimedSamples,
-             .watched_cpus = all_cpus(threads_)}};
+             .watched_cpus = all_cpus(threads_),
+             .distributions = {{.metric = "latency", .part = ""}}}};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -118,14 +113,20 @@ class LoadedLatency : public State {
   }
 
   Sample take(bool write_allocate) {
-    Sample sample = window_sample(*team_, workers_, window_s());
-    sample.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
+    Sample sample = chased();
     for (const StreamPart& load : load_) {
       const double units = units_in_window(load.of(workers_));
       sample.values.push_back(units * stream_.bytes_per_unit() / window_s());
       if (write_allocate)
         sample.values.push_back(sample.values.back() * stream_.bus_bytes_per_byte());
     }
+    return sample;
+  }
+
+  // A sample with the chase's latency.
+  Sample chased() {
+    Sample sample = window_sample(*team_, workers_, window_s());
+    sample.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
     return sample;
   }
 
@@ -137,11 +138,9 @@ class LoadedLatency : public State {
     const auto untimed = std::exchange(workers_.front().work, [&](std::uint64_t runs) {
       walk(follow_chase_timed(walk_.at.front(), runs * kChaseUnroll, histogram), runs);
     });
-    Sample sample = window_sample(*team_, workers_, window_s());
+    Sample sample = chased();
     workers_.front().work = untimed;
-    for (const auto& [metric, quantile] : kPercentiles) {
-      sample.values.push_back(histogram.quantile(quantile) * timer_tick_ns());
-    }
+    sample.histograms = {histogram.counts()};
     return sample;
   }
 

@@ -165,7 +165,7 @@ class Ops : public State {
       const auto thread = static_cast<std::size_t>(number);
       Worker& worker = workers[thread];
       const double start = team_->pass_gate();
-      const LostTime lost;
+      const LostTime lost(start);
       worker.work(amount);
       ends[thread] = now_seconds();
       worker.done += amount;

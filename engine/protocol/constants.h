@@ -47,6 +47,7 @@ inline constexpr Check kIoSpecJobs{"jobs", "purge goes with a series"};
 inline constexpr Check kFilesSpecPatternFiles{"pattern.files", "are fewer than threads, each of which needs one in a shared directory"};
 
 inline constexpr int kPlanVersion = 2;
+inline constexpr double kDisturbedShare = 0.01;
 inline constexpr std::uint64_t kOpsFillPercent = 90;
 inline constexpr std::uint64_t kOpsMaxDepth = 40;
 inline constexpr double kOpsMaxLoad = 0.55;

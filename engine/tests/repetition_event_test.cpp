@@ -14,8 +14,7 @@ Repetition two_samples() {
   SeriesSamples series{
       .name = "windows",
       .columns = {{.metric = "bandwidth", .part = ""}, {.metric = "thread_bandwidth", .part = "0"}},
-      .samples = {},
-      .disturbed = {}};
+      .samples = {}};
   series.samples.push_back(
       {.start_s = 5000.25, .duration_s = 0.01, .values = {12345678901.5, 12345678901.5}});
   series.samples.push_back({.start_s = 5000.5, .duration_s = 0.01, .values = {NAN, 0.5}});
@@ -51,13 +50,18 @@ TEST(RepetitionEvent, WritesAbsentValuesAsNullAndPartsWithSixDigits) {
   EXPECT_EQ(columns[1]["values"][0], 1.23457e10);
 }
 
-TEST(RepetitionEvent, LeavesDisturbedOutWhereNobodyLooked) {
+TEST(RepetitionEvent, SaysWhatOthersTookOfEachSampleWhereSomebodyLooked) {
   Repetition repetition = two_samples();
-  EXPECT_FALSE(parsed(repetition)["series"][0].contains("disturbed"));
-  repetition.series[0].disturbed = {1};
-  EXPECT_EQ(parsed(repetition)["series"][0]["disturbed"], json::array({1}));
-  repetition.series[0].disturbed = std::vector<std::size_t>{};
-  EXPECT_EQ(parsed(repetition)["series"][0]["disturbed"], json::array());
+  EXPECT_FALSE(parsed(repetition)["series"][0].contains("lost"));
+  SeriesSamples& series = repetition.series[0];
+  series.watched = true;
+  series.samples[1].lost_share = 0.12345;
+  EXPECT_EQ(parsed(repetition)["series"][0]["lost"], json::array({0, 0.123}));
+  EXPECT_FALSE(parsed(repetition)["series"][0].contains("stolen"));
+  series.samples[0].stolen_s = 0.01;
+  series.samples[1].lost_share = 1.5;  // Of a thread that ended later than the sample.
+  EXPECT_EQ(parsed(repetition)["series"][0]["stolen"], json::array({0.01, 0}));
+  EXPECT_EQ(parsed(repetition)["series"][0]["lost"], json::array({0, 1}));
 }
 
 TEST(RepetitionEvent, WritesBucketsAndCountsOfEachSample) {

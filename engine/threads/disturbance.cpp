@@ -31,7 +31,9 @@ constexpr double kWakeUpS = 5e-6;
 
 }  // namespace
 
-LostTime::LostTime() : wall_(now_seconds()), used_(seconds_of(CLOCK_THREAD_CPUTIME_ID)) {}
+LostTime::LostTime() : LostTime(now_seconds()) {}
+
+LostTime::LostTime(double since_s) : wall_(since_s), used_(seconds_of(CLOCK_THREAD_CPUTIME_ID)) {}
 
 double LostTime::share() const {
   const double wall = now_seconds() - wall_;

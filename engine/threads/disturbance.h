@@ -17,6 +17,8 @@ namespace tierscope {
 class LostTime {
  public:
   LostTime();  // Watches from here on.
+  // From a time of now_seconds() on, since which the thread can have used only what it has lost.
+  explicit LostTime(double since_s);
   // Of the time since, 0..1. The kernel's own short work on any CPU is far below a hundredth.
   double share() const;
   // CPU time that the thread has used since, in seconds.

@@ -33,7 +33,7 @@ double work_one(Team& team, int thread, Worker& worker, double window_s) {
   if (worker.sleeps) queue = watch_run_queue(team, thread);
   const double start = team.pass_gate();
   if (queue) queue->lost_s();
-  const LostTime lost;
+  const LostTime lost(start);  // A thread that did not run when the gate opened has lost time, too.
   const double end = start + window_s;
   // A thread that shares CPUs may have waited for one while the gate opened.
   const bool shares = team.shares_cpus();

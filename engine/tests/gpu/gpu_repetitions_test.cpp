@@ -135,7 +135,7 @@ TEST(GpuRepetitions, NobodyLooksForDisturbanceOfWhatTheGpuTimes) {
   fake_cuda::set({});
   for (const Kinded& kind : every_kind()) {
     const Repetition repetition = Repeated(kind.name, kind.plan).repetition();
-    EXPECT_FALSE(repetition.series.at(0).disturbed);
+    EXPECT_FALSE(repetition.series.at(0).watched);
     EXPECT_FALSE(repetition.evidence.contains("steal_share"));
     EXPECT_EQ(repetition.evidence["clock"], "CUDA events, about 0.5 us steps");
   }
@@ -144,7 +144,7 @@ TEST(GpuRepetitions, NobodyLooksForDisturbanceOfWhatTheGpuTimes) {
 TEST(GpuRepetitions, TheIssuingCpuIsWatchedWhereTheHostTimes) {
   fake_cuda::set({});
   const Repetition pageable = Repeated("gpu-copy", one_copy("ce", "pageable")).repetition();
-  EXPECT_TRUE(pageable.series.at(0).disturbed);
+  EXPECT_TRUE(pageable.series.at(0).watched);
   EXPECT_NE(pageable.evidence["clock"], "CUDA events, about 0.5 us steps");
 }
 
@@ -163,8 +163,8 @@ TEST(GpuRepetitions, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
   EXPECT_EQ(calls.columns[0].metric, "call_latency");
   EXPECT_GE(calls.samples.size(), 50);
   EXPECT_LE(calls.samples.size(), 100);
-  EXPECT_TRUE(calls.disturbed);
-  EXPECT_FALSE(first.series[0].disturbed);
+  EXPECT_TRUE(calls.watched);
+  EXPECT_FALSE(first.series[0].watched);
   for (const Sample& sample : calls.samples) EXPECT_GT(sample.values.at(0), 0);
   // What calls do to the lane is undone for the next repetition's copies.
   const Repetition second = repeated.repetition();

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from tierscope.kinds.plan import PLAN_VERSION, OfAnyKind, Plan
 from tierscope.kinds.registry import KINDS, Kind
 from tierscope.model.base import Model
+from tierscope.model.event import DISTURBED_SHARE
 from tierscope.model.rules import (
     Below,
     Check,
@@ -75,6 +76,7 @@ def constants() -> str:
             f"inline constexpr Check k{name}{{{_text(check.field)}, {_text(check.because)}}};\n"
         )
     lines.append(f"\ninline constexpr int kPlanVersion = {PLAN_VERSION};\n")
+    lines.append(f"inline constexpr double kDisturbedShare = {DISTURBED_SHARE};\n")
     for kind in KINDS.values():
         for name, value in _constants_of(kind).items():
             of_type = "double" if isinstance(value, float) else "std::uint64_t"

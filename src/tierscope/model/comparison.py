@@ -51,10 +51,13 @@ class Comparison(Model):
     """Differences of machines or settings that make the runs incomparable."""
     remarks: list[str] = []
     """Differences that were allowed or do not matter."""
-    wander: float | None = None
-    """Run-to-run variation of medians beyond their intervals, as a share; None: unknown."""
+    wander: float
+    """What the run-to-run variation of medians beyond their intervals is below with 90%: a standard
+    deviation, as a share."""
     pairs: int | None = None
     """Repetitions of each side in turn that would decide what is undecided; None: nothing is."""
+    pairs_s: float | None = None
+    """Seconds that their samples take; None where the runs do not say."""
     differences: list[Difference]
 
     def count(self, verdict: Verdict) -> int:

@@ -19,6 +19,7 @@ from tierscope.model.evidence import (
     EnergyEvidence,
     GpuTraffic,
     LackingCounters,
+    Mode,
     NfsCounts,
     OwnEvidence,
     PortCounts,
@@ -35,6 +36,10 @@ from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
 Own = TypeVar("Own", bound=OwnEvidence)
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
+Share = Annotated[float, Field(ge=0, le=1)]
+DISTURBED_SHARE = 0.01
+"""Share of a sample that others took from a thread, above which the sample is disturbed. A context
+switch alone stays below it: the kernel's own work takes microseconds."""
 
 
 class Exchange(Model):
@@ -144,6 +149,12 @@ class Evidence(Model):
     stole some."""
     replaced: int | None = None
     """Such samples that were left out, for others remained."""
+    cpu_share: float | None = None
+    """Share of the kept samples' time, on average, that the thread that lost most had a CPU."""
+    by_cpu_time: bool | None = None
+    """Times and rates are by that CPU time; None: by the clock."""
+    modes: list[Mode] | None = None
+    """The figure's two modes, the faster one first; None where its samples are about one value."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     prefetchers: str | None = None
@@ -270,9 +281,12 @@ class Series(Model):
     """Seconds, from a zero that all series of a repetition share."""
     durations: list[_Value]
     """Seconds."""
-    disturbed: list[int] | None = None
-    """Numbers of the samples during which others took over 1% of a measuring thread's time, or the
-    hypervisor stole some; None where nobody looked."""
+    lost: list[Share] | None = None
+    """Share of each sample that others took from its thread that lost most; None where nobody
+    looked."""
+    stolen: list[_Value] | None = None
+    """Seconds of each sample that the hypervisor took from its CPUs, in ticks of 10 ms; None where
+    it took none."""
     keep_disturbed: bool = False
     """Disturbed samples count as the others do."""
     columns: Annotated[list[Column], Field(min_length=1)]
@@ -283,11 +297,17 @@ class Series(Model):
         samples = len(self.starts)
         if len(self.durations) != samples or any(len(c.values) != samples for c in self.columns):
             raise ValueError("columns differ in their number of samples")
-        if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < samples:
-            raise ValueError("disturbed names a sample that is not there")
+        if any(taken and len(taken) != samples for taken in (self.lost, self.stolen)):
+            raise ValueError("what others took is of another number of samples")
         if any(len(one.samples) != samples for one in self.distributions or ()):
             raise ValueError("distributions differ from columns in their number of samples")
         return self
+
+    def disturbed(self) -> set[int]:
+        """Return the numbers of the samples of which others took more than ``DISTURBED_SHARE``, or
+        the hypervisor any time."""
+        lost = (number for number, share in enumerate(self.lost or ()) if share > DISTURBED_SHARE)
+        return {*lost, *(number for number, seconds in enumerate(self.stolen or ()) if seconds)}
 
 
 class Repetition(Model):
@@ -298,7 +318,7 @@ class Repetition(Model):
     seconds: _Value
     """How long samples were taken."""
     fresh: bool
-    """It had new pages."""
+    """Its pages were others than those of the measurement's repetition before."""
     interrupted: bool
     """A signal ended it; the sample that the signal cut is not here."""
     series: Annotated[list[Series], Field(min_length=1)]

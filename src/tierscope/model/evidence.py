@@ -79,6 +79,15 @@ class GpuState(Model):
     """Reasons seen that kept its clocks down; empty: none."""
 
 
+class Mode(Model):
+    """A value that a part of a figure's samples is about."""
+
+    share: float
+    """Of the samples, 0..1."""
+    value: float
+    """The median of these, in the unit of the figure."""
+
+
 class TraceRow(Model):
     """All records of one name in a trace; of copies and memsets, those of one size."""
 

@@ -12,6 +12,7 @@ Better = Literal["higher", "lower"]
 OF_ENERGY = ("power", "power_above_idle", "energy_per_bit")
 """Figures that measurements of any kind have where energy was measured beside them."""
 DISTRIBUTIONS = (
+    "latency",
     "io_latency",
     "submission_latency",
     "completion_latency",
@@ -22,11 +23,14 @@ DISTRIBUTIONS = (
     "operation_latency",
 )
 """Times of single operations whose distributions rows may hold; a kind that gives a new one adds
-its name here. io: from before it is submitted until its end is seen; submission: the time that
-submitting takes; completion: from then on; sync: of fsync and fdatasync; gc_pause: the time that a
-garbage collector stops a program; persist: of writing a block, until it persists; chain: of a chain
-of reads and writes; operation: of a database's, or of a group of interleaved ones."""
-WHOLE_OPERATIONS = ("io_latency", "persist_latency", "chain_latency", "operation_latency")
+its name here. latency: of single dependent loads; io: from before it is submitted until its end is
+seen; submission: the time that submitting takes; completion: from then on; sync: of fsync
+and fdatasync; gc_pause: the time that a garbage collector stops a program; persist: of writing a
+block, until it persists; chain: of a chain of reads and writes; operation: of a database's, or of a
+group of interleaved ones."""
+WHOLE_OPERATIONS = (
+    "latency", "io_latency", "persist_latency", "chain_latency", "operation_latency"
+)  # fmt: skip
 """Those that are times of whole operations, and no parts of them."""
 PERCENTILES = {
     "p50": 0.5,
@@ -64,10 +68,6 @@ METRICS: dict[str, Metric] = {
     "total_bandwidth": Metric("B/s", "higher", "all streams"),
     "thread_bandwidth": _RATE,
     "latency": _TIME,
-    "latency_p50": Metric("ns", "lower", "p50"),
-    "latency_p90": Metric("ns", "lower", "p90"),
-    "latency_p99": Metric("ns", "lower", "p99"),
-    "latency_p99.9": Metric("ns", "lower", "p99.9"),
     "call_latency": Metric("ns", "lower", "a call"),
     "first_copy_bandwidth": Metric("B/s", "higher", "first copy"),
     "sm_latency_min": _TIME,

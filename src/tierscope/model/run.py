@@ -16,18 +16,20 @@ from tierscope.model.spec import BoundBy
 from tierscope.model.summary import MachineSummary, Planned, PlanSummary, checked_by
 from tierscope.model.topology import Topology
 
-RUN_VERSION: Final = 3
+RUN_VERSION: Final = 4
 Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
 ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
 asked for."""
 NoInterval = Literal[
-    "few-samples", "few-repetitions", "autocorrelated", "maximum", "observed", "imported"
+    "few-samples", "few-repetitions", "autocorrelated", "disturbed", "unsettled", "maximum",
+    "observed", "imported",
 ]  # fmt: skip
 """Why a figure has no interval: too few samples, or repetitions for samples that depend on each
-other, repetitions that depend on each other so much that they are worth less than two, a maximum,
-which rises with the time measured, the mean of all that was observed, which is no sample of more,
-or another program gave it without one."""
+other, repetitions that depend on each other so much that they are worth less than two, samples
+that other programs all disturbed or that still change where repetitions end, a maximum, which rises
+with the time measured, the mean of all that was observed, which is no sample of more, or another
+program gave it without one."""
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
 _MAX = 1e30
@@ -320,7 +322,7 @@ class Header(Model):
     """Everything about a run that was known before its first measurement."""
 
     record: Literal["header"] = "header"
-    version: Literal[3] = RUN_VERSION
+    version: Literal[4] = RUN_VERSION
     name: str
     started: Annotated[str, AfterValidator(_check_time)]
     """ISO 8601 with offset."""

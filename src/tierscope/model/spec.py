@@ -174,6 +174,8 @@ class MeasurementSpec(Ruled):
     """Evidence says whether warm-up ended and its figures held still."""
     observes: ClassVar[bool] = False
     """Its rows are what others do: all are kept, in order, and figures are their means."""
+    never_sleeps: ClassVar[bool] = False
+    """Its threads run all the time, and what they do takes CPU time only: memory is accessed."""
     adds_up: ClassVar[bool] = False
     """Hosts of a fleet may share what it goes to, so that rates add up over them."""
     initiators: ClassVar[tuple[EndpointKind, ...]]
@@ -223,6 +225,10 @@ class MeasurementSpec(Ruled):
     @abstractmethod
     def thread_cpus(self) -> list[int]:
         """CPUs that its threads are pinned to, in the order of threads."""
+
+    def by_cpu_time(self) -> bool:
+        """Whether its figures can be corrected by the CPU time of the thread that makes them."""
+        return self.never_sleeps and len(self.thread_cpus()) == 1
 
     @abstractmethod
     def regions(self) -> list[Region]:

@@ -36,6 +36,7 @@ class AtomicsSpec(MemorySpec):
     """Atomic updates a second."""
 
     metric: ClassVar[str] = "updates"
+    never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("operation", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 

@@ -171,6 +171,7 @@ class BandwidthSpec(Threads, MemorySpec):
     """Bandwidth of CPUs to memory."""
 
     metric: ClassVar[str] = "bandwidth"
+    never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("operation", "access_size", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {"array_b": str, "array_c": str}
 

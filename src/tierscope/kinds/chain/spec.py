@@ -433,6 +433,7 @@ class ChainSpec(Threads, MemorySpec):
     """The time of a chain where chains are linked, and how many end a second where they are not."""
 
     metric: ClassVar[str] = "latency"
+    never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("chain", "linked", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {"chain": str, "second": str}
 

@@ -23,6 +23,7 @@ class LatencySpec(MemorySpec):
     """Idle latency of one CPU's dependent loads, by one chase or by several at once."""
 
     metric: ClassVar[str] = "latency"
+    never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("order", "stride", "size", "pages")
     extra_properties: ClassVar[dict[str, type]] = {"chases": int}
 

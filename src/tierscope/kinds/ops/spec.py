@@ -474,6 +474,7 @@ class OpsSpec(MemorySpec):
 
     metric: ClassVar[str] = "operations"
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
+    never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("structure", "operation", "threads")
     extra_properties: ClassVar[dict[str, type]] = {
         "threads": int,
