@@ -2,9 +2,12 @@
 
 import json
 import math
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean, median, stdev
+from itertools import accumulate
+from statistics import NormalDist, fmean, median, stdev, variance
 
 from tierscope.analysis.estimate import student_quantile
 from tierscope.analysis.plateaus import plateaus
@@ -27,15 +30,19 @@ _Curve = tuple[str, str, str]
 _Group = tuple[str, str, bool]
 """Kind, metric, and whether the working set stays in the cores' own caches."""
 _CONFIDENCE = 0.95
-_MIN_CHANGES = 8
-"""Fewer differences than this say too little about run-to-run variation."""
+_FREEDOM = 4
+"""Degrees of freedom of changes: figures vary from run to run by different amounts."""
+_USUAL = 0.005
+"""Median of the variation before any is seen, of half a Cauchy distribution (Gelman, Bayesian
+Analysis 1, 2006), which is below 3% with 90%."""
+_MOSTLY = 0.9
+_VARIATIONS = [1e-4 * 1.2**step for step in range(50)]
+"""0.01% to 75%."""
 _MIN_OF_GROUP = 6
 _MIN_OF_PATH = 5
 """Fewer measurements cannot tell that a path changed as a whole."""
 _ALIKE = 4.0
 """Times that a path's change has to be larger than what its measurements differ in."""
-_NORMAL = NormalDist().inv_cdf(0.75)
-"""Median of the absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,9 @@ class Change:
     volatile: bool
     """In either run other programs took CPU time during much of it, or its working set is in shared
     caches, where latency depends on how much of them other programs leave."""
+    earlier: tuple[float, int] = (0.0, 0)
+    """Variation, as ``Variation`` has it, of the figure's earlier runs, and the degrees of freedom
+    that it is known with."""
     before: tuple[float, float] = (0.0, 0.0)
     """Least and most change from the base that was there before: in the base itself, 0, and in
     further earlier runs."""
@@ -101,9 +111,10 @@ def change_of(
     base: Measurement,
     new: Measurement,
     traits: Traits,
-    before: tuple[float, float] = (0.0, 0.0),
+    before: Sequence[Measurement] = (),
 ) -> Change:
-    """Return the change of a measurement that gave a positive figure in both runs."""
+    """Return the change of a measurement that gave a positive figure in both runs, and in further
+    runs from ``before``."""
     assert base.estimate
     assert new.estimate
     where = _latency_size(base) if _is_chase(base) else None
@@ -117,8 +128,27 @@ def change_of(
         group=(base.kind, str(base.metric), _bytes_of_a_cpu(base) <= traits.private_bytes),
         volatile=shared is not None
         or any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
-        before=before,
+        earlier=_earlier([base, *before]),
+        before=_before(base, before),
     )
+
+
+def _before(base: Measurement, before: Sequence[Measurement]) -> tuple[float, float]:
+    """Return the least and the most change from the base to itself and to earlier runs."""
+    changes = [0.0] + [
+        math.log((other.estimate or 1.0) / (base.estimate or 1.0)) for other in before
+    ]
+    return min(changes), max(changes)
+
+
+def _earlier(runs: Sequence[Measurement]) -> tuple[float, int]:
+    """Return by how much two of a figure's runs differ beyond their sampling errors, as a standard
+    deviation, and its degrees of freedom."""
+    if len(runs) < 2:
+        return 0.0, 0
+    of_runs = variance(math.log(m.estimate or 1.0) for m in runs)
+    of_sampling = fmean(_sampling(m) ** 2 for m in runs)
+    return math.sqrt(2 * max(0.0, of_runs - of_sampling)), len(runs) - 1
 
 
 def _disturbed_share(m: Measurement) -> float:
@@ -207,80 +237,113 @@ def _bytes_of_a_cpu(m: Measurement) -> float:
     return float(m.pattern["size"]) / max(1, len(m.cpus))
 
 
-@dataclass(frozen=True)
 class Variation:
-    """Run-to-run variation of medians, in standard deviations of logarithms."""
+    """Run-to-run variation, beyond sampling errors: standard deviations of the logarithm of a
+    figure over that of another run.
 
-    overall: float | None
-    """The larger of all changes' and of any one group's; None where differences are too few."""
-    groups: dict[_Group, float]
-    """Variation of groups that are large enough."""
-    usual: dict[_Group, float]
-    """Median sampling error of each group: among many intervals of small effective sample sizes
-    some are narrow by luck; none is trusted to be narrower than usual."""
+    A change is its sampling error and a variation that differs from figure to figure, so that
+    changes have the tails of Student's t with 4 degrees of freedom. How large the variation usually
+    is follows from Bayes' rule: before any is seen it is half a percent, and below 3% with 90%;
+    then come the other changes between the two runs, and what figures of earlier runs differ in."""
 
-    @classmethod
-    def of(cls, changes: list[Change]) -> "Variation":
+    def __init__(self, changes: Sequence[Change]) -> None:
         """Estimate it from all changes between two runs."""
         members: dict[_Group, list[Change]] = {}
         for change in changes:
             members.setdefault(change.group, []).append(change)
-        usual = {group: median(change.sampling for change in own) for group, own in members.items()}
-        if len(changes) < _MIN_CHANGES:
-            return cls(None, {}, usual)
-        groups = {
-            group: excess_scatter(_residuals(own))
-            for group, own in members.items()
-            if len(own) >= _MIN_OF_GROUP
+        self._usual = {
+            group: median(change.sampling for change in own) for group, own in members.items()
         }
-        return cls(max([excess_scatter(_residuals(changes)), *groups.values()]), groups, usual)
+        self._all = _Evidence(changes)
+        self._groups = {
+            group: _Evidence(own) for group, own in members.items() if len(own) >= _MIN_OF_GROUP
+        }
+
+    def overall(self) -> float:
+        """Return the larger of all changes' variation and of any one group's."""
+        return max(one.variation() for one in (self._all, *self._groups.values()))
 
     def bound(self, change: Change, judged: int) -> float:
         """Return the half-width of the interval of a change, one of ``judged``."""
-        tail = (1 - _CONFIDENCE) / 2 / judged
-        sampling = max(change.sampling, self.usual.get(change.group, 0.0))
-        known = self.groups.get(change.group, self.overall)
-        # Where the variation is unknown, it is at worst that of single samples.
-        own = change.spread if change.volatile or known is None else 0.0
-        varying = math.hypot(known or 0.0, own)
-        return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * varying)
+        error = (1 - _CONFIDENCE) / judged
+        # Among many intervals of small effective sample sizes some are narrow by luck; none is
+        # trusted to be narrower than usual.
+        sampling = max(change.sampling, self._usual.get(change.group, 0.0))
+        if change.group in self._groups:
+            variation = self._groups[change.group].variation(change)
+        else:
+            others = (one.variation() for one in self._groups.values())
+            variation = max(self._all.variation(change), *others, 0.0)
+        # In shared caches and beside other programs, a figure may be any of its samples.
+        varying = math.hypot(variation, change.spread if change.volatile else 0.0)
+        normal = NormalDist().inv_cdf(1 - error / 2)
+        return math.hypot(normal * sampling, student_quantile(_FREEDOM, error) * varying)
 
 
-def excess_scatter(residuals: list[tuple[float, float]]) -> float:
-    """Return the scatter of residuals that their sampling errors do not explain, robustly.
+class _Evidence:
+    """What changes say of their variation: the logarithm of its probability, for each of
+    ``_VARIATIONS``."""
 
-    Of residuals over their whole standard deviation the median is that of a normal distribution;
-    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
-    1.17 / sqrt(n) is added.
-    """
+    def __init__(self, changes: Sequence[Change]) -> None:
+        self._of_each = {
+            id(change): [
+                _likelihood(residual, math.hypot(error, one)) + _of_earlier(*change.earlier, one)
+                for one in _VARIATIONS
+            ]
+            for change, (residual, error) in zip(changes, _residuals(changes), strict=True)
+        }
+        usual = math.hypot(_USUAL, median([0.0, *(change.sampling for change in changes)]) / 2)
+        prior = [math.log(one) - math.log1p((one / usual) ** 2) for one in _VARIATIONS]
+        self._of_all = [sum(terms) for terms in zip(prior, *self._of_each.values(), strict=True)]
 
-    def excess(variation: float) -> float:
-        scaled = (abs(r) / max(1e-9, math.hypot(s, variation)) for r, s in residuals)
-        return median(scaled) - _NORMAL
-
-    if excess(0.0) <= 0:
-        return 0.0
-    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
+    def variation(self, but: Change | None = None) -> float:
+        """Return what the variation is below with 90%, by all changes but one."""
+        own = self._of_each.get(id(but), [0.0] * len(_VARIATIONS))
+        weights = [one - less for one, less in zip(self._of_all, own, strict=True)]
+        most = max(weights)
+        below = [*accumulate(math.exp(weight - most) for weight in weights)]
+        return _VARIATIONS[bisect_left(below, _MOSTLY * below[-1])]
 
 
-def _residuals(changes: list[Change]) -> list[tuple[float, float]]:
-    """Return each difference, less its path's if that changed as a whole, with its error."""
-    paths: dict[tuple[str, ...], list[Change]] = {}
+def _likelihood(residual: float, scale: float) -> float:
+    """Return the logarithm of Student's density, but for a constant."""
+    return -math.log(scale) - (_FREEDOM + 1) / 2 * math.log1p((residual / scale) ** 2 / _FREEDOM)
+
+
+def _of_earlier(own: float, freedom: int, variation: float) -> float:
+    """Return the logarithm of the density of a standard deviation from so many degrees of freedom,
+    whose own expectation differs from the usual one, but for a constant: Fisher's F."""
+    ratio = max(own / variation, 1e-3) ** 2
+    return freedom / 2 * math.log(ratio) - (freedom + _FREEDOM) / 2 * math.log1p(
+        freedom * ratio / _FREEDOM
+    )
+
+
+def _residuals(changes: Sequence[Change]) -> list[tuple[float, float]]:
+    """Return each difference, less its path's if that changed as a whole, with its error; paths of
+    few measurements count as one."""
+    paths = Counter(map(_path, changes))
+    members: dict[tuple[str, ...], list[Change]] = {}
+
+    def whole(change: Change) -> tuple[str, ...]:
+        path = _path(change)
+        return path if paths[path] >= _MIN_OF_PATH else path[:-2]
+
     for change in changes:
-        m = change.base
-        part = m.pattern.get("part", "")
-        paths.setdefault((m.kind, str(m.metric), part, m.initiator, m.target), []).append(change)
+        members.setdefault(whole(change), []).append(change)
+    common = {name: _common_change(own) for name, own in members.items()}
     found = []
-    for members in paths.values():
-        common = _common_change(members)
+    for change in changes:
+        name = whole(change)
         # A path's own median lies nearer to its members than the true change does.
-        grow = math.sqrt(len(members) / (len(members) - 1)) if common else 1.0
-        found += [((change.size - common) * grow, change.error) for change in members]
+        grow = math.sqrt(len(members[name]) / (len(members[name]) - 1)) if common[name] else 1.0
+        found.append(((change.size - common[name]) * grow, change.error))
     return found
+
+
+def _path(change: Change) -> tuple[str, ...]:
+    m = change.base
+    return m.kind, str(m.metric), m.pattern.get("part", ""), m.initiator, m.target
 
 
 def _common_change(members: list[Change]) -> float:
@@ -295,13 +358,6 @@ def _common_change(members: list[Change]) -> float:
     apart = 1.4826 * median(abs(change.size - middle) for change in members)
     apart = max(apart, median(change.sampling for change in members))
     return middle if abs(middle) > _ALIKE * apart else 0.0
-
-
-def student4(probability: float) -> float:
-    """Quantile of Student's t with 4 degrees of freedom, above 0.5; exact (Shaw, 2006)."""
-    alpha = 4 * probability * (1 - probability)
-    root = math.sqrt(alpha)
-    return 2 * math.sqrt(max(0.0, math.cos(math.acos(root) / 3) / root - 1))
 
 
 @dataclass(frozen=True)

@@ -149,17 +149,18 @@ def compare(
     whole = _Obstacle("setting", obstacles[0]) if obstacles else None
     refusals = [whole or _obstacle(old, fresh, frozenset(allow)) for old, fresh in joined]
     traits = Traits.of(base[1], new[1])
+    earlier = [{_name(m): m for m in reversed(identities(run).values())} for run in also]
     changes = [
-        change_of(old, fresh, traits)
+        change_of(old, fresh, traits, _earlier(old, earlier))
         for old, fresh in joined
         if old and fresh and _measured(old) and _measured(fresh)
     ]
+    known = {id(change.base): change for change in changes}
     # Tails vary far more than medians do.
     variation, of_tails = (
-        Variation.of([change for change in changes if (change.base.metric in COMPARED) == tails])
+        Variation([change for change in changes if (change.base.metric in COMPARED) == tails])
         for tails in (False, True)
     )
-    earlier = [{_name(m): m for m in reversed(identities(run).values())} for run in also]
     # A figure without an interval is shown, but no verdict is based on it.
     judged = max(1, sum(_judged(*both) for both in _comparable(joined, refusals))) * comparisons
 
@@ -170,7 +171,7 @@ def compare(
             return _refused(old, fresh, refusal)
         assert old is not None
         assert fresh is not None
-        change = change_of(old, fresh, traits, _changes(old, earlier))
+        change = known.get(id(old)) or change_of(old, fresh, traits, _earlier(old, earlier))
         usual = of_tails if old.metric in COMPARED else variation
         return _difference(change, usual.bound(change, judged), tolerance)
 
@@ -184,8 +185,9 @@ def compare(
         tolerance=tolerance,
         obstacles=obstacles,
         remarks=remarks,
-        wander=variation.overall,
-        pairs=_pairs(joined, differences, tolerance),
+        wander=variation.overall(),
+        pairs=(pairs := _pairs(joined, differences, tolerance)),
+        pairs_s=pairs * _pair_seconds(base[1], new[1]) if pairs else None,
         differences=differences,
     )
 
@@ -281,12 +283,9 @@ def _measured(m: Measurement) -> bool:
     return m.has_figure and bool(m.estimate) and bool(m.ci_low)
 
 
-def _changes(base: Measurement, earlier: list[dict[_Name, Measurement]]) -> tuple[float, float]:
-    """Return the least and the most change from the base to itself and to the earlier runs."""
-    assert base.estimate
-    others = [other for found in earlier if (other := found.get(_name(base))) and _measured(other)]
-    changes = [0.0] + [math.log((other.estimate or 1.0) / base.estimate) for other in others]
-    return min(changes), max(changes)
+def _earlier(base: Measurement, runs: list[dict[_Name, Measurement]]) -> list[Measurement]:
+    """Return the base's figure as earlier runs have it."""
+    return [other for found in runs if (other := found.get(_name(base))) and _measured(other)]
 
 
 def _name(m: Measurement) -> _Name:
@@ -337,6 +336,16 @@ def _pairs(
         if math.isfinite(spread := pair_spread(*both))  # type: ignore[arg-type]
     )
     return max(_MIN_PAIRS, needed[(3 * len(needed) - 1) // 4]) if needed else None
+
+
+def _pair_seconds(base: Run, new: Run) -> float:
+    """Return how long the samples of a repetition of all measurements of both runs take."""
+    return sum(
+        m.n * m.evidence.sample_ns * 1e-9 / m.repetitions
+        for run in (base, new)
+        for m in run.measurements
+        if m.repetitions and m.evidence and m.evidence.sample_ns
+    )
 
 
 def percent(bound: float) -> str:

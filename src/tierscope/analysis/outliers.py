@@ -4,18 +4,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import NormalDist, median
 from typing import NamedTuple
 
-from tierscope.analysis.change import excess_scatter
-from tierscope.analysis.estimate import student_quantile, student_within
+from tierscope.analysis.estimate import NORMAL, student_quantile, student_within
 from tierscope.model.metric import METRICS
 from tierscope.model.outlier import Outlier as Outlier
 from tierscope.model.outlier import SlowPath as SlowPath
 from tierscope.model.outlier import Verdict as Verdict
 
-NORMAL = 1000
-"""Degrees of freedom at which Student's t is normal."""
 _FEW = 4
 """Degrees of freedom where too little is known, as run-to-run variation has."""
 _CHOICES = (200, 100, 60, 40, 30, 20, 15, 10, 8, 6, 5, 4, 3)
@@ -32,6 +29,8 @@ _ALIKE = 1e-3
 """Share that hosts differ in at least."""
 _Z95 = 1.96
 _MAD = 1.4826
+_NORMAL = NormalDist().inv_cdf(0.75)
+"""Median of the absolute value of a standard normal variable."""
 """Standard deviation of a normal distribution over its MAD."""
 _MAD_EFFICIENCY = 0.3675
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
@@ -213,6 +212,27 @@ def _score(judging: _Judging, key: PathKey, figures: list[HostFigure]) -> None:
                 judging.tail.add(-score)
 
 
+def _excess_scatter(residuals: list[tuple[float, float]]) -> float:
+    """Return the scatter of residuals that their sampling errors do not explain, robustly.
+
+    Of residuals over their whole standard deviation the median is that of a normal distribution;
+    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
+    1.17 / sqrt(n) is added.
+    """
+
+    def excess(variation: float) -> float:
+        scaled = (abs(r) / max(1e-9, math.hypot(s, variation)) for r, s in residuals)
+        return median(scaled) - _NORMAL
+
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
+
+
 def _fits(groups: dict[str, list[HostFigure]]) -> dict[str, _Fit]:
     """Fit the groups of one path and one machine model."""
     errors = [error for own in groups.values() for one in own if (error := _own_error(one))]
@@ -225,7 +245,7 @@ def _fits(groups: dict[str, list[HostFigure]]) -> dict[str, _Fit]:
         for one in own:
             apart = (math.log(one.value) - centres[name]) * grow
             residuals.append((apart, max(_own_error(one) or 0.0, usual)))
-    spread = excess_scatter(residuals)
+    spread = _excess_scatter(residuals)
     freedom = max(1, int(_MAD_EFFICIENCY * (len(residuals) - len(groups))))
     return {
         name: _Fit(centres[name], spread, usual, len(own), freedom) for name, own in groups.items()

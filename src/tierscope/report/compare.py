@@ -15,7 +15,7 @@ from tierscope.model.comparison import Comparison, Difference, NotComparable, Ve
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
-from tierscope.report.figures import scale_of
+from tierscope.report.figures import scale_of, seconds_text
 from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import is_usual, label_of, metric_name
 from tierscope.report.style import SafeTable, new_table, note, title
@@ -31,6 +31,8 @@ _MAX_ROWS = 20
 _MAX_PATHS = 8
 _MAX_SAME = 10
 """Lines shown where nothing changed."""
+_LONGEST_S = 3600
+"""Time of pairs beyond which they are not proposed."""
 _SPARKS = "▁▂▃▄▅▆▇█"
 
 
@@ -265,13 +267,10 @@ def foot_lines(comparison: Comparison) -> list[str]:
         f"smallest detectable change: {smallest}; up to {tolerated} counts as the same",
         "intervals of new / base hold for all measurements simultaneously, with 95% confidence",
     ]
-    if comparison.wander is None:
-        lines.append("too few measurements to estimate run-to-run variation: intervals are wide")
-    elif comparison.wander > 0:
-        lines.append(
-            f"run-to-run variation of medians is about {100 * comparison.wander:.2g}%, beyond "
-            "their own intervals; the intervals shown include it"
-        )
+    lines.append(
+        f"from run to run, medians may vary by {100 * comparison.wander:.2g}% beyond their own "
+        "intervals (with 90%); the intervals shown include it, and --also RUN narrows them"
+    )
     return lines + _next_step(comparison)
 
 
@@ -280,10 +279,21 @@ def _next_step(comparison: Comparison) -> list[str]:
     if comparison.pairs is None:
         return []
     finest = max(100 * comparison.tolerance, 1)
+    further = "further runs of the base (--also), longer ones (--budget), a quieter machine"
+    seconds = comparison.pairs_s or 0.0
+    if seconds > _LONGEST_S:
+        return [
+            (
+                f"a change of {finest:.2g}% cannot be detected on this machine as it is: "
+                f"{comparison.pairs} pairs would take {seconds_text(seconds)}"
+            ),
+            f"what may help: {further}",
+        ]
     command = f"tierscope compare --pairs {comparison.pairs} BASE.yaml NEW.yaml"
+    time = f", in about {seconds_text(seconds)}" if seconds else ""
     return [
-        f"to detect a change of {finest:.2g}%: {command} measures both sides in turn",
-        "where that is impossible: further runs of the base (--also) or longer ones (--budget)",
+        f"to detect a change of {finest:.2g}%: {command} measures both sides in turn{time}",
+        f"where that is impossible: {further}",
     ]
 
 
