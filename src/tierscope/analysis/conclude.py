@@ -3,61 +3,76 @@
 All columns and distributions of a series are estimated over exactly the same samples. Two kinds of
 samples are left out:
 
-- Warm-up: of the first series of each repetition, the samples until two successive ones agree
-  within twice
-  the precision, for a fifth of the repetition at most. Its further series start warm.
-- Disturbed samples, where at least 6 undisturbed ones remain; else all are kept, and counted. A
-  series
-  whose tails dropping would hide keeps them always.
+- Warm-up: of the first series of each repetition, as many samples as all repetitions together show
+  (``warm_up``). Its further series start warm.
+- Disturbed samples, unless all are. A series whose tails dropping would hide keeps them always.
+  Where the undisturbed ones are too few for an interval, and a single thread that never sleeps did
+  all the work, all samples count by the CPU time that it had: a time that was 1 ms by the clock
+  while others ran for half of it was 0.5 ms. What others leave behind in caches stays in it.
 
-Each repetition is followed by an interim analysis, and the luckiest one must not decide. So it is
-precise only where an interval of 99% is as narrow as asked. Of the error of 5%, 1% is spent on
-interim analyses, 4% remain for the interval that is reported. And what an interim analysis decides
-by is not reported: every other repetition's scatter decides, that of the others makes the interval.
-So the interval of a figure that is precise holds as often as any other, however unlikely it was
-that its repetitions agreed."""
+A figure has no interval where it would be that of something else: where all samples were disturbed
+and do not count by CPU time, or where samples still change by much when repetitions end.
+
+Repetitions are followed by interim analyses, and the luckiest one must not decide. So a figure is
+precise only where an interval of 99% is as narrow as asked, and many repetitions made it. Of the
+error of 5%, 1% is spent on interim analyses, 4% remain for the interval that is reported."""
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import TypeVar
 
 from tierscope.analysis import distribution
-from tierscope.analysis.estimate import ALL, DECIDING, REPORTING, Estimate, estimate_median
+from tierscope.analysis.estimate import Estimate, estimate_median
+from tierscope.analysis.modes import find_modes
 from tierscope.analysis.observed import merged_evidence
+from tierscope.analysis.warm_up import WarmUp, warm_up
 from tierscope.model.event import Column, Evidence, Repetition, Series
+from tierscope.model.evidence import Mode
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, MergedDistribution, Stop
 from tierscope.model.spec import MeasurementSpec, Sampling
 
-MIN_UNDISTURBED = 6
-"""Undisturbed samples from which on disturbed ones are left out."""
 _MIN_EFFECTIVE = 6
 """Effective samples below which no figure is precise."""
 _FEW_SAMPLES = 12
 """Samples that are few even if they are independent."""
-MIN_REPETITIONS = 5
-_MIN_REPETITIONS_HALVED = 12
-"""Repetitions before a figure can be precise. Where the interval is much narrower than asked, no
-luck is needed, and five are enough; else either half of them has to tell how much repetitions
-scatter."""
+_FIRST_ANALYSIS = 4
+"""Repetitions that say whether they are long enough."""
+_MIN_REPETITIONS = 12
+"""Repetitions before a figure can be precise: a quarter of all pages, or of all times, that give
+another figure is in them with a probability of 97%."""
+_MIN_SPAN_S = 2.0
+"""Time from the first repetition to the last before a figure can be precise: one that is measured
+alone may be in the same mode for a second."""
+_MIN_STEADY_REPETITIONS = 8
+"""The same where the interval is much narrower than asked, so that it needs no luck."""
 _STEADY_SHARE = 0.25
 """Maximum width of such an interval, as a share of the precision asked for."""
 _INTERIM_ERROR = 0.01
 _ERROR = 0.04
-_MAX_CORRELATION = 0.15
-"""Correlation between repetitions above which no figure is precise."""
+_MAX_CORRELATION = 0.3
+"""Correlation between repetitions above which no figure is precise, but for steady ones."""
 _MAX_RANGE = 5
 """Range of repetitions' medians, in multiples of the precision, above which no figure is precise:
 then a narrow interval is luck."""
 _FAR_APART = 10
 """Time between repetitions, in multiples of their own, from which on they do not continue each
 other."""
-_WARM_UP_SHARE = 0.2
 _STEADY = 0.03
+_NONE = WarmUp(0)
+_FEW_CHANGES = 8
+"""Changes between two modes below which the share of each is not known."""
+_MIN_CHANGES = 3
+"""Changes below which two modes may be a drift from one value to another."""
+_BEYOND = 2
+"""By how much more a figure changes after the samples than within them, where it still does: an
+exponential approach to an end that takes as long as the samples do."""
+_POWERS = {"ns": 1, "B/s": -1, "1/s": -1}
+"""Powers of the share of CPU time, by unit, that correct a figure for the rest."""
 _T = TypeVar("_T")
 _THREADS = "thread_bandwidth"
 """Columns of this metric are evidence, not figures."""
@@ -92,12 +107,19 @@ class _Kept:
     """Disturbed samples that were kept."""
     replaced: int = 0
     """Disturbed samples that were dropped."""
-    unsettled: int = 0
-    """Repetitions in whose warm-up no two successive samples agreed."""
+    warm_up: WarmUp = _NONE
+    pages: list[int] = field(default_factory=list)
+    """A number for each repetition's set of pages."""
     apart: bool = False
     """The repetitions were far apart."""
+    span_s: float = 0.0
+    """From the beginning of the first repetition to that of the last; infinite where unknown."""
     keep_disturbed: bool = False
     """Disturbed samples count as the others do."""
+    by_cpu_time: bool = False
+    """Values count by the CPU time that the thread had."""
+    cpu_shares: list[float] = field(default_factory=list)
+    """Of the time of each kept sample, what the thread that lost most had."""
 
     def of_repetitions(self, key: tuple[str, str]) -> list[list[float]]:
         """Return what a column has of the kept samples, repetition by repetition."""
@@ -107,9 +129,36 @@ class _Kept:
         """Return what a column has of the kept samples."""
         return [value for samples in self.of_repetitions(key) for value in samples]
 
-    def estimate(self, key: tuple[str, str], scatter_of: slice) -> Estimate:
+    def estimate(self, key: tuple[str, str], error: float = _ERROR) -> Estimate:
         """Estimate a column that has a value."""
-        return estimate_median(self.of_repetitions(key), _ERROR, self.apart, scatter_of)
+        repetitions = self.of_repetitions(key)
+        found = estimate_median(repetitions, error, self.apart, self.pages)
+        modes = find_modes(repetitions)
+        if modes and modes.changes < _FEW_CHANGES:
+            found = found.covering(modes.low, modes.high)
+        return self.doubted(found, self.by_cpu_time)
+
+    def modes(self, key: tuple[str, str]) -> list[Mode] | None:
+        """Return the two modes of a column, the faster one first; None for one."""
+        found = find_modes(self.of_repetitions(key))
+        if found is None or found.changes < _MIN_CHANGES:
+            return None
+        modes = [
+            Mode(share=found.share_high, value=found.high),
+            Mode(share=1 - found.share_high, value=found.low),
+        ]
+        return modes if METRICS[key[0]].better == "higher" else modes[::-1]
+
+    def doubted(self, estimate: Estimate, by_cpu_time: bool = False) -> Estimate:
+        """Return an estimate without the interval that would be that of something else."""
+        if self.disturbed and not (self.keep_disturbed or by_cpu_time):
+            return estimate.without("disturbed")
+        if not self.warm_up.settled:
+            return estimate.without("unsettled")
+        if estimate.low is None or estimate.high is None:
+            return estimate
+        beyond = _BEYOND * self.warm_up.drift * estimate.value
+        return estimate.covering(estimate.low + beyond, estimate.high + beyond)
 
 
 @dataclass(frozen=True)
@@ -119,8 +168,8 @@ class InterimAnalysis:
     precise: bool
     relative_half_width: float
     """Half-width of the interval that decides, relative; infinite where there is none."""
-    report: slice
-    """The repetitions whose scatter makes the interval that is reported."""
+    too_short: bool = False
+    """Repetitions are likely too short for their warm-up."""
 
 
 def conclude(
@@ -130,23 +179,24 @@ def conclude(
 
     ``cut`` says that further repetitions were due and did not come. Raises ValueError where no
     sample has a value of the headline."""
-    series = _kept(spec.sampling, repetitions)
+    series = _kept(spec, repetitions)
     first = next(iter(series.values()))
     headline = next(iter(first.columns))
     samples = first.values(headline)
     if not samples:
         raise ValueError(f"no sample has a value of {headline[0]}")
-    interim = _interim(spec.sampling, first)
-    estimate = first.estimate(headline, interim.report)
+    estimate = first.estimate(headline)
     evidence = merged_evidence(repetitions, spec.own_evidence)
-    evidence = evidence.model_copy(update=_evidence_of_samples(spec, series))
+    evidence = evidence.model_copy(
+        update={"modes": first.modes(headline), **_evidence_of_samples(spec, series)}
+    )
     notes = [*(evidence.notes or []), *_notes(spec, estimate, samples, first, len(repetitions))]
-    stop: Stop = "precision" if interim.precise else "budget"
+    stop: Stop = "precision" if _interim(spec.sampling, first).precise else "budget"
     return Conclusion(
         figures=[
             _figure(*headline, estimate.widened(spec.type_b)),
-            *_figures(spec, series, headline, interim.report),
-            *_figures_of_distributions(spec, series, interim.report),
+            *_figures(spec, series, headline),
+            *_figures_of_distributions(spec, series),
         ],
         stop="interrupted" if cut or repetitions[-1].interrupted else stop,
         samples=samples,
@@ -155,36 +205,38 @@ def conclude(
     )
 
 
-def interim_analysis(sampling: Sampling, repetitions: Sequence[Repetition]) -> InterimAnalysis:
-    """Return how precisely the headline of repetitions, at least one, is known."""
-    return _interim(sampling, next(iter(_kept(sampling, repetitions, headline_only=True).values())))
+def interim_analysis(
+    spec: MeasurementSpec, repetitions: Sequence[Repetition]
+) -> InterimAnalysis | None:
+    """Return how precisely the headline of repetitions is known; None where they are too few."""
+    if len(repetitions) < _FIRST_ANALYSIS:
+        return None
+    kept = _kept(spec, repetitions, headline_only=True)
+    return _interim(spec.sampling, next(iter(kept.values())))
 
 
 def _interim(sampling: Sampling, kept: _Kept) -> InterimAnalysis:
-    headline = kept.of_repetitions(next(iter(kept.columns)))
-    if not any(headline):
-        return InterimAnalysis(False, math.inf, ALL)
-    found = estimate_median(headline, _INTERIM_ERROR, kept.apart)
-    medians = [median(values) for values in headline if values]
-    report = ALL
-    if found.relative_half_width > _STEADY_SHARE * sampling.precision:
-        if len(medians) < _MIN_REPETITIONS_HALVED:
-            return InterimAnalysis(False, found.relative_half_width, ALL)
-        found = estimate_median(headline, _INTERIM_ERROR, kept.apart, DECIDING)
-        report = REPORTING
+    key = next(iter(kept.columns))
+    medians = [median(values) for values in kept.of_repetitions(key) if values]
+    too_short = kept.warm_up.too_short
+    if not medians:
+        return InterimAnalysis(False, math.inf, too_short)
+    found = kept.estimate(key, _INTERIM_ERROR)
+    steady = found.relative_half_width <= _STEADY_SHARE * sampling.precision
     precise = (
         found.relative_half_width <= sampling.precision
-        and len(medians) >= MIN_REPETITIONS
+        and len(medians) >= (_MIN_STEADY_REPETITIONS if steady else _MIN_REPETITIONS)
         and found.effective_n >= _MIN_EFFECTIVE
-        and found.correlation <= _MAX_CORRELATION
+        and (steady or found.correlation <= _MAX_CORRELATION)
         and max(medians) - min(medians) <= _MAX_RANGE * sampling.precision * found.value
-        and (kept.keep_disturbed or not kept.disturbed)
+        and kept.warm_up.trend <= 2 * sampling.precision
+        and kept.span_s >= _MIN_SPAN_S
     )
-    return InterimAnalysis(precise, found.relative_half_width, report if precise else ALL)
+    return InterimAnalysis(precise, found.relative_half_width, too_short)
 
 
 def _kept(
-    sampling: Sampling, repetitions: Sequence[Repetition], headline_only: bool = False
+    spec: MeasurementSpec, repetitions: Sequence[Repetition], headline_only: bool = False
 ) -> dict[str, _Kept]:
     """Return the kept samples of each series, by its name, the first one first.
 
@@ -192,13 +244,30 @@ def _kept(
     repetition asks for; threads and further series may be many.
     """
     many = 1 if headline_only else None
-    found: dict[str, list[tuple[Series, int, bool]]] = {}
-    for repetition in repetitions:
-        for number, series in enumerate(repetition.series[:many]):
-            samples, settled = warm_up(series, sampling) if number == 0 else (0, True)
-            found.setdefault(series.name, []).append((series, samples, settled))
+    found: dict[str, list[tuple[int, Series]]] = {}
+    for number, repetition in enumerate(repetitions):
+        for series in repetition.series[:many]:
+            found.setdefault(series.name, []).append((number, series))
     apart = _far_apart(repetitions)
-    return {name: _samples(parts, apart, many) for name, parts in found.items()}
+    first_s, last_s = repetitions[0].at_s, repetitions[-1].at_s
+    span_s = math.inf if first_s is None or last_s is None else last_s - first_s
+    sets = list(itertools.accumulate(repetition.fresh for repetition in repetitions))
+    kept: dict[str, _Kept] = {}
+    for parts in found.values():
+        numbers, own = zip(*parts, strict=True)
+        cold = warm_up(own, spec.sampling.precision) if not kept else _NONE
+        pages = [sets[number] for number in numbers]
+        one = _samples(own, cold, many)
+        if spec.by_cpu_time() and (one.replaced or one.disturbed) and _has_no_interval(one):
+            one = _samples(own, cold, many, by_cpu_time=True)
+        one.apart, one.pages, one.span_s = apart, pages, span_s
+        kept[own[0].name] = one
+    return kept
+
+
+def _has_no_interval(samples: _Kept) -> bool:
+    key = next(iter(samples.columns))
+    return not samples.values(key) or samples.estimate(key).low is None
 
 
 def _far_apart(repetitions: Sequence[Repetition]) -> bool:
@@ -212,32 +281,49 @@ def _far_apart(repetitions: Sequence[Repetition]) -> bool:
     return len(gaps) == len(repetitions) - 1 > 0 and median(gaps) >= _FAR_APART
 
 
-def _samples(parts: list[tuple[Series, int, bool]], apart: bool, many: int | None = None) -> _Kept:
+def _samples(
+    parts: Sequence[Series], cold: WarmUp, many: int | None = None, by_cpu_time: bool = False
+) -> _Kept:
     """Join what the repetitions have of one series, of so many columns; None: of all that it has,
     and of its distributions."""
     samples = _Kept(
-        watched=any(series.disturbed is not None for series, _, _ in parts),
-        unsettled=sum(not settled for _, _, settled in parts),
-        apart=apart,
-        keep_disturbed=any(series.keep_disturbed for series, _, _ in parts),
+        watched=any(series.lost is not None for series in parts),
+        warm_up=cold,
+        keep_disturbed=any(series.keep_disturbed for series in parts),
+        by_cpu_time=by_cpu_time,
     )
-    flagged = [set(series.disturbed or ()) for series, _, _ in parts]
-    warm = [range(warm_up, len(series.starts)) for series, warm_up, _ in parts]
+    flagged = [series.disturbed() for series in parts]
+    # The last sample is never left out, so that each repetition gives one.
+    warm = [
+        range(min(cold.samples, len(series.starts) - 1), len(series.starts)) for series in parts
+    ]
     total = sum(len(numbers) for numbers in warm)
     marked = sum(n in bad for numbers, bad in zip(warm, flagged, strict=True) for n in numbers)
-    drop = total - marked >= MIN_UNDISTURBED and not samples.keep_disturbed
+    drop = total > marked and not (samples.keep_disturbed or by_cpu_time)
     samples.replaced, samples.disturbed = (marked, 0) if drop else (0, marked)
-    for repetition, ((series, _, _), numbers, bad) in enumerate(
-        zip(parts, warm, flagged, strict=True)
-    ):
+    for repetition, (series, numbers, bad) in enumerate(zip(parts, warm, flagged, strict=True)):
         kept = [n for n in numbers if n not in bad] if drop and bad else list(numbers)
         samples.durations += [series.durations[n] for n in kept]
-        found = {(c.metric, c.part): c.values for c in series.columns[:many]}
+        lost = series.lost or [0.0] * len(series.starts)
+        samples.cpu_shares += [1 - lost[n] for n in kept]
+        found = {
+            (c.metric, c.part): _by_cpu_time(c, lost) if by_cpu_time else c.values
+            for c in series.columns[:many]
+        }
         _add(samples.columns, repetition, found, kept)
         if many is None:
             timed = {(d.metric, d.part): d.samples for d in series.distributions or ()}
             _add(samples.distributions, repetition, timed, kept)
     return samples
+
+
+def _by_cpu_time(column: Column, lost: Sequence[float]) -> list[float | None]:
+    """Return a column's times and rates as they are by the CPU time that was not lost."""
+    power = _POWERS.get(METRICS[column.metric].unit, 0)
+    return [
+        None if value is None or share == 1 else value * (1 - share) ** power
+        for value, share in zip(column.values, lost, strict=True)
+    ]
 
 
 def _add(
@@ -253,55 +339,25 @@ def _add(
         repetitions += [[]] * (repetition + 1 - len(repetitions))
 
 
-def warm_up(series: Series, sampling: Sampling) -> tuple[int, bool]:
-    """Return how many samples a repetition needed to warm up, and whether it came to that.
-
-    The last sample is never counted, so that each repetition gives one.
-    """
-    count = len(series.starts)
-    if count < 2:
-        return 0, False
-    begin = series.starts[0]
-    longest = _WARM_UP_SHARE * (series.starts[-1] + series.durations[-1] - begin)
-    values = _headline(series).values
-    for number in range(1, count):
-        elapsed = series.starts[number - 1] + series.durations[number - 1] - begin
-        if elapsed >= longest:
-            return number, False
-        if _agree(values[number - 1], values[number], 2 * sampling.precision):
-            return min(number + 1, count - 1), True
-    return count - 1, False
-
-
-def _headline(series: Series) -> Column:
-    return series.columns[0]
-
-
-def _agree(first: float | None, second: float | None, tolerance: float) -> bool:
-    if first is None or second is None:
-        return False
-    return abs(first - second) <= tolerance * abs(second)
-
-
 def _figures(
-    spec: MeasurementSpec, series: dict[str, _Kept], headline: tuple[str, str], report: slice
+    spec: MeasurementSpec, series: dict[str, _Kept], headline: tuple[str, str]
 ) -> Iterator[Figure]:
     for samples in series.values():
         for key in samples.columns:
             metric, part = key
             if key == headline or metric == _THREADS or not samples.values(key):
                 continue
-            yield _figure(metric, part, samples.estimate(key, report).widened(spec.type_b))
+            yield _figure(metric, part, samples.estimate(key).widened(spec.type_b))
 
 
-def _figures_of_distributions(
-    spec: MeasurementSpec, series: dict[str, _Kept], report: slice
-) -> Iterator[Figure]:
+def _figures_of_distributions(spec: MeasurementSpec, series: dict[str, _Kept]) -> Iterator[Figure]:
     for samples in series.values():
         for (metric, part), repetitions in samples.distributions.items():
-            found = distribution.estimates(repetitions, _ERROR, samples.apart, report)
-            for name, estimate in found:
-                yield _figure(f"{metric}_{name}", part, estimate.widened(spec.type_b))
+            for name, found in distribution.estimates(
+                repetitions, _ERROR, samples.apart, samples.pages
+            ):
+                estimate = samples.doubted(found).widened(spec.type_b)
+                yield _figure(f"{metric}_{name}", part, estimate)
 
 
 def _figure(metric: str, part: str, estimate: Estimate) -> Figure:
@@ -333,8 +389,10 @@ def _evidence_of_samples(spec: MeasurementSpec, series: dict[str, _Kept]) -> dic
         found["threads"] = threads
     if first.watched:
         found |= {"disturbed": first.disturbed, "replaced": first.replaced}
+        found["cpu_share"] = round(fmean(first.cpu_shares), 3)
+        found["by_cpu_time"] = first.by_cpu_time or None
     if spec.steady:
-        found["settled"] = first.unsettled == 0 and all(
+        found["settled"] = first.warm_up.settled and all(
             _steady(first.values(key)) for key in first.columns if key[0] != _THREADS
         )
     return found
@@ -361,6 +419,5 @@ def _notes(
     if estimate.effective_n < _MIN_EFFECTIVE:
         what = "few" if len(samples) < _FEW_SAMPLES else "autocorrelated"
         yield f"{what} samples (effective n = {max(1, int(estimate.effective_n))})"
-    if kept.unsettled and spec.rounds() is None:
-        where = "" if repetitions == 1 else f" of {kept.unsettled} of {repetitions} repetitions"
-        yield f"no two successive samples agreed in the warm-up{where}"
+    if len(kept.pages) > 1 and len(set(kept.pages)) == 1 and any(spec.regions()):
+        yield "one set of pages: other pages may give another figure"

@@ -20,11 +20,9 @@ from itertools import accumulate
 from statistics import NormalDist
 
 from tierscope.analysis.estimate import (
-    ALL,
     Estimate,
     parts_of,
     scatter,
-    student_quantile,
     too_few,
 )
 from tierscope.model.histogram import Histogram, values_of
@@ -90,7 +88,7 @@ def estimates(
     repetitions: Sequence[Sequence[Histogram]],
     error: float = 0.05,
     apart: bool = False,
-    scatter_of: slice = ALL,
+    pages: Sequence[int] = (),
 ) -> Iterator[tuple[str, Estimate]]:
     """Yield mean, percentiles and maximum by name, in ns, of all samples; nothing of no operation.
 
@@ -101,11 +99,12 @@ def estimates(
         [counts for sample in samples if (counts := Counts(sample)).total]
         for samples in repetitions
     ]
+    sets = [one for one, samples in zip(pages, own, strict=False) if samples]
     own = [samples for samples in own if samples]
     whole = Counts(merged(repetitions))
     if not own:
         return
-    sample = _Sample(own, whole, error, apart, scatter_of)
+    sample = _Sample(own, whole, error, apart, sets)
     found = [("mean", sample.mean())]
     found += [
         (name, sample.percentile(beyond))
@@ -125,13 +124,13 @@ class _Sample:
         whole: Counts,
         error: float,
         apart: bool,
-        scatter_of: slice,
+        sets: Sequence[int],
     ) -> None:
         self.repetitions = repetitions
         self.whole = whole
         self.error = error
         self.apart = apart
-        self.scatter_of = scatter_of
+        self.sets = sets
         self.normal = NormalDist().inv_cdf(1 - error / 2)
         self.parts = None if too_few(repetitions) else parts_of(repetitions)
 
@@ -194,11 +193,10 @@ class _Sample:
             for mine, repetition in zip(samples, self.repetitions, strict=True)
         ]
         scores = [own - each * size for own, size in zip(sums, sizes, strict=True)]
-        found = scatter(scores, sizes, means, self.apart, self.scatter_of)
+        found = scatter(scores, sizes, means, self.apart, self.sets)
         if found.no_interval:
             return found.no_interval
-        student = student_quantile(found.freedom, self.error)
-        return max(student / self.normal * math.sqrt(found.variance), math.sqrt(least))
+        return max(found.bound(self.error) / self.normal, math.sqrt(least))
 
 
 def _wilson(share: float, n: float, normal: float) -> tuple[float, float]:

@@ -6,12 +6,19 @@ Statistics, 3.2). How many samples lie above the median differs from repetition 
 is what pages and time change, and what samples of one repetition share. The ranks come from this
 scatter between repetitions, with Student's t for their number (Woodruff, Journal of the American
 Statistical Association 47, 1952, for samples in clusters), and never from less than independent
-samples would scatter.
+samples would scatter. Repetitions on the same pages share those, too: where there are several sets
+of pages and fewer than repetitions, the scatter between sets counts where it gives the wider
+interval.
 
-Repetitions that follow each other at once are autocorrelated themselves. Their correlation is
-bounded from above by what the samples show, taken as a first-order autoregression with two standard
-errors on top; it widens the interval and takes degrees of freedom away. Where less than two
-independent repetitions remain, there is no interval."""
+Repetitions that are near each other in time are correlated, and few repetitions show less of it
+than there is: their correlation is estimated without the bias of a short series. What follows each
+other at once has, as a further lower bound, what the autocorrelation of its samples implies, taken
+as a first-order autoregression. Where each has pages of its own, samples of one are alike for that
+reason, too, so that bound is at most a standard error above the correlation of the repetitions
+themselves. The correlation takes degrees of freedom away, and with a margin on
+top it widens the interval. Where less than two independent repetitions remain, there is no
+interval. Of less than six, order statistics say little, and Student's interval of their medians
+counts, too."""
 
 import itertools
 import math
@@ -19,7 +26,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist, fmean, median
+from statistics import NormalDist, median, stdev
 from typing import TypeVar
 
 from tierscope.model.run import NoInterval
@@ -32,18 +39,30 @@ _STANDARD_ERRORS = 2.0
 """Margin on the samples' autocorrelation: a short series tends to show too little of it."""
 _FEW_REPETITIONS = 5
 """Repetitions below which more of them are what an interval lacks."""
+_MARGIN = 0.3
+"""Margin on the correlation between repetitions, in standard errors, for each standard error by
+which the correlation exceeds the first ``_USUAL``: what is likely to be correlated is taken to be
+more so. Chosen by simulation (tests/simulation)."""
+_USUAL = 0.7
+_MIN_CORRELATED = 8
+"""Repetitions below which only a correlation that is significant, by ``_SIGNIFICANT`` standard
+errors, counts: fewer say too little of it."""
 _SIGNIFICANT = 1.64
-"""Standard errors from which on a correlation between repetitions that lie apart counts as one."""
+_FEW_UNITS = 6
+"""Independent repetitions below which Student's interval of their medians counts, too."""
+_BEYOND_RANGE = 0.5
+"""How far such an interval of many repetitions, which are correlated, goes beyond the range of all
+samples at most, as a share of it."""
 _MAX_CORRELATION = 0.99
+_MIN_WORTH = 1.9
+"""Repetitions of the same size that those of an interval are worth at least: not quite two, since
+their numbers of samples differ."""
+NORMAL = 1000
+"""Degrees of freedom at which Student's t is normal."""
+_MAX_LOGARITHM = 50.0
+"""Of an interval that says nothing."""
 
 _Sample = TypeVar("_Sample")
-
-ALL = slice(None)
-DECIDING = slice(0, None, 2)
-REPORTING = slice(1, None, 2)
-"""The repetitions in two halves: by one of them it is decided whether a figure is precise, by the
-other one how wide its interval is. An interval that decides itself is too narrow when it says
-stop."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,17 @@ class Estimate:
             return math.inf
         return (self.high - self.low) / 2 / abs(self.value)
 
+    def without(self, cause: NoInterval) -> "Estimate":
+        """Return it without an interval."""
+        return Estimate(self.value, None, None, self.effective_n, self.correlation, cause)
+
+    def covering(self, low: float, high: float) -> "Estimate":
+        """Return it with an interval that holds these values, too; none stays none."""
+        if self.low is None or self.high is None:
+            return self
+        low, high = min(low, self.low), max(high, self.high)
+        return Estimate(self.value, low, high, self.effective_n, self.correlation)
+
     def widened(self, share: float) -> "Estimate":
         """Return it with a share of the median added on each side of the interval.
 
@@ -84,21 +114,19 @@ def estimate_median(
     repetitions: Sequence[Sequence[float]],
     error: float = 0.05,
     apart: bool = False,
-    scatter_of: slice = ALL,
+    pages: Sequence[int] = (),
 ) -> Estimate:
     """Return the median of all samples, at least one; ``error`` is the interval's, 0.05 for 95%.
 
     ``repetitions`` hold the kept samples in the order in which they were taken. ``apart`` says that
     the time between repetitions was far longer than they were, so that they do not continue each
-    other. ``scatter_of`` chooses the repetitions, of several, whose scatter decides how wide the
-    interval is."""
+    other. ``pages`` has a number for each repetition's set of pages; by default each has its own.
+    """
+    sets = [one for one, samples in zip(pages, repetitions, strict=False) if samples]
     repetitions = [samples for samples in repetitions if samples]
     ordered = sorted(sample for samples in repetitions for sample in samples)
     n = len(ordered)
     middle = median(ordered)
-    single = len(repetitions) == 1
-    if scatter_of != ALL and not single:
-        middle = fmean(_median_of(repetitions[half]) for half in (DECIDING, REPORTING))
     alone = n / autocorrelation_time(repetitions, middle)
     if too_few(repetitions):
         return Estimate(middle, None, None, alone, no_interval="few-samples")
@@ -108,16 +136,31 @@ def estimate_median(
     ]
     equal = sum(shares) / n  # Not 0 where samples are equal to the median.
     scores = [share - equal * len(samples) for share, samples in zip(shares, parts, strict=True)]
-    found = scatter(scores, [len(samples) for samples in parts], repetitions, apart, scatter_of)
+    found = scatter(scores, [len(samples) for samples in parts], repetitions, apart, sets)
     effective = alone / found.inflation
     if found.no_interval:
         return Estimate(middle, None, None, effective, found.correlation, found.no_interval)
-    half = max(
-        student_quantile(found.freedom, error) * math.sqrt(found.variance) / n,
-        NormalDist().inv_cdf(1 - error / 2) / math.sqrt(4 * n),
-    )
-    low, high = _between_ranks(parts[ALL if single else scatter_of], half, middle)
+    half = max(found.bound(error) / n, NormalDist().inv_cdf(1 - error / 2) / math.sqrt(4 * n))
+    cut = max(0, int(n * (0.5 - half)))
+    low, high = ordered[cut], ordered[-1 - cut]
+    if found.units < _FEW_UNITS and ordered[0] > 0:
+        factor = _factor_of_medians(joined(parts, sets), found, error)
+        by_medians = middle / factor, middle * factor
+        # Between the extremes of all samples lies more than the median can be.
+        low, high = by_medians if cut == 0 else (min(low, by_medians[0]), max(high, by_medians[1]))
+        if len(parts) >= _MIN_CORRELATED:
+            beyond = _BEYOND_RANGE * (ordered[-1] - ordered[0])
+            low, high = max(low, ordered[0] - beyond), min(high, ordered[-1] + beyond)
     return Estimate(middle, low, high, effective, found.correlation)
+
+
+def _factor_of_medians(units: Sequence[Sequence[float]], found: "Scatter", error: float) -> float:
+    """Return the factor on either side of Student's interval of the units' medians, which is one
+    of their logarithms."""
+    deviation = stdev(math.log(median(samples)) for samples in units)
+    _, freedom = found.ways[-1]
+    more = student_quantile(freedom, error) * deviation / math.sqrt(found.units)
+    return math.exp(min(more, _MAX_LOGARITHM))
 
 
 def too_few(repetitions: Sequence[Sequence[object]]) -> bool:
@@ -132,13 +175,26 @@ def parts_of(repetitions: Sequence[Sequence[_Sample]]) -> Sequence[Sequence[_Sam
     return _cut(repetitions[0], min(_PARTS, len(repetitions[0]) // 2))
 
 
+def joined(parts: Sequence[Sequence[_Sample]], sets: Sequence[int]) -> Sequence[Sequence[_Sample]]:
+    """Return the parts on each set of pages together, where there are several and fewer than parts;
+    else the parts."""
+    if not 1 < len(set(sets)) < len(parts) == len(sets):
+        return parts
+    found: dict[int, list[_Sample]] = {}
+    for one, samples in zip(sets, parts, strict=True):
+        found.setdefault(one, []).extend(samples)
+    return [*found.values()]
+
+
 @dataclass(frozen=True)
 class Scatter:
     """How far a sum over repetitions may be from its expectation."""
 
-    variance: float
-    freedom: int
-    """Degrees of freedom that the variance is known with."""
+    ways: Sequence[tuple[float, int]]
+    """By repetitions, and by sets of pages where these are several: the variance of the sum, and
+    the degrees of freedom that it is known with."""
+    units: float
+    """Independent repetitions, or sets of pages, that all are worth."""
     correlation: float
     """As in ``Estimate``."""
     no_interval: NoInterval | None = None
@@ -148,58 +204,65 @@ class Scatter:
         """Factor of the variance, by the correlation between repetitions."""
         return (1 + self.correlation) / (1 - self.correlation)
 
+    def bound(self, error: float) -> float:
+        """Return half of the sum's confidence interval."""
+        return max(
+            student_quantile(freedom, error) * math.sqrt(variance)
+            for variance, freedom in self.ways
+        )
+
 
 def scatter(
     scores: Sequence[float],
     sizes: Sequence[float],
     repetitions: Sequence[Sequence[float]],
     apart: bool,
-    scatter_of: slice,
+    sets: Sequence[int],
 ) -> Scatter:
     """Return how far the sum of scores may be from 0, its expectation.
 
     ``scores`` and ``sizes`` are of the parts that ``parts_of`` gives; a size is what a score is in
     proportion to. ``repetitions`` hold the samples' values, whose autocorrelation counts where
-    repetitions follow each other."""
+    repetitions follow each other. ``sets`` are as ``estimate_median`` has them."""
     single = len(repetitions) == 1
     apart = apart and not single
-    correlation = _between([score / size for score, size in zip(scores, sizes, strict=True)])
+    likely, correlation = _between(
+        [score / size for score, size in zip(scores, sizes, strict=True)]
+    )
     if not apart:
         samples = sum(map(len, repetitions)) / len(scores)
-        correlation = max(correlation, _implied(_autoregression(repetitions), samples))
+        implied = _implied(_autoregression(repetitions), samples)
+        if len(set(sets)) == len(scores) >= _MIN_CORRELATED:
+            implied = min(implied, likely + 1 / math.sqrt(len(scores)))
+        likely, correlation = max(likely, implied), max(correlation, implied)
     correlation = min(correlation, _MAX_CORRELATION)
     inflation = (1 + correlation) / (1 - correlation)
-    judged = ALL if single else scatter_of
-    freedom = round(len(scores[judged]) / inflation) - 1
-    if freedom < 1 and not (apart and len(scores[judged]) > 1):
+    units = _worth(sizes) * (1 - likely) / (1 + likely)
+    freedom = round(units) - 1
+    if freedom < 1 and not (apart and _worth(sizes) >= _MIN_WORTH):
         cause: NoInterval = (
-            "few-repetitions" if len(repetitions) < _FEW_REPETITIONS else "autocorrelated"
+            "few-repetitions" if _worth(sizes) < _FEW_REPETITIONS else "autocorrelated"
         )
-        return Scatter(math.inf, 0, correlation, cause)
-    between = len(scores) * _variance(scores[judged], sizes[judged])
-    return Scatter(between * inflation, max(1, freedom), correlation)
+        return Scatter((), units, correlation, cause)
+    ways = [(len(scores) * _variance(scores, sizes) * inflation, max(1, freedom))]
+    of_sets = joined([[score] for score in scores], sets)
+    if len(of_sets) < len(scores):
+        sums = [sum(own) for own in of_sets]
+        lengths = [sum(own) for own in joined([[size] for size in sizes], sets)]
+        units = min(units, _worth(lengths))
+        ways.append((len(sums) * _variance(sums, lengths), max(1, round(_worth(lengths)) - 1)))
+    return Scatter(ways, units, correlation)
 
 
-def _median_of(repetitions: Sequence[Sequence[float]]) -> float:
-    return median(sample for samples in repetitions for sample in samples)
+def _worth(sizes: Sequence[float]) -> float:
+    """Return how many parts of the same size say as much (Kish, Survey Sampling, 1965)."""
+    return sum(sizes) ** 2 / sum(size * size for size in sizes)
 
 
 def _cut(samples: Sequence[_Sample], parts: int) -> list[Sequence[_Sample]]:
     """Return the samples in so many stretches of the same length."""
     ends = [part * len(samples) // parts for part in range(parts + 1)]
     return [samples[begin:end] for begin, end in itertools.pairwise(ends)]
-
-
-def _between_ranks(
-    repetitions: Sequence[Sequence[float]], half: float, middle: float
-) -> tuple[float, float]:
-    """Return what lies between the shares of ½ - half and ½ + half of these repetitions' samples,
-    scaled so that their median becomes ``middle``."""
-    ordered = sorted(sample for samples in repetitions for sample in samples)
-    cut = max(0, int(len(ordered) * (0.5 - half)))
-    own = median(ordered)
-    scale = middle / own if own else 1.0
-    return ordered[cut] * scale, ordered[-1 - cut] * scale
 
 
 def _variance(scores: Sequence[float], samples: Sequence[float]) -> float:
@@ -210,15 +273,22 @@ def _variance(scores: Sequence[float], samples: Sequence[float]) -> float:
     return sum(squares) / (len(scores) - 1)
 
 
-def _between(shares: Sequence[float]) -> float:
-    """Return the correlation of successive repetitions' shares of samples above the median, if it
-    is larger than chance makes it; their number's bias is taken out."""
+def _between(shares: Sequence[float]) -> tuple[float, float]:
+    """Return the correlation of successive repetitions' shares of samples above the median, without
+    the bias of a short series (Kendall, Biometrika 41, 1954), and with a margin on top."""
+    n = len(shares)
     square = sum(share * share for share in shares)
     if square < 1e-12:  # all repetitions are alike, but for rounding
-        return 0.0
-    products = sum(a * b for a, b in itertools.pairwise(shares))
-    found = products / square + 1 / len(shares)
-    return found if found * math.sqrt(len(shares)) > _SIGNIFICANT else 0.0
+        return 0.0, 0.0
+    found = sum(a * b for a, b in itertools.pairwise(shares)) / square
+    if n < _MIN_CORRELATED:
+        found += 1 / n
+        found = found if found * math.sqrt(n) > _SIGNIFICANT else 0.0
+        return found, found
+    found += (1 + 3 * max(found, 0.0)) / n
+    margin = _MARGIN * max(0.0, found * math.sqrt(n) - _USUAL)
+    found = min(found, _MAX_CORRELATION)
+    return max(0.0, found), max(0.0, found + margin * math.sqrt(max(0.0, 1 - found * found) / n))
 
 
 def _autoregression(repetitions: Sequence[Sequence[float]]) -> float:

@@ -13,9 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tierscope.analysis.conclude import warm_up
 from tierscope.analysis.concurrent import AtOnce, HostRepetition, Key, windows
 from tierscope.analysis.estimate import Estimate
+from tierscope.analysis.warm_up import warm_up
 from tierscope.fleet.tables import TOGETHER, open_fleet, records
 from tierscope.kinds.registry import KINDS
 from tierscope.model.event import Repetition
@@ -169,7 +169,7 @@ def _line(
     series = repetition.series[0]
     zero = clock.of_rank_0(clock.began + repetition.at_s)
     starts = [zero + start for start in series.starts]
-    cold, _ = warm_up(series, sampling)
+    cold = warm_up([series], sampling.precision).samples
     return json.dumps(
         {
             "host": host,

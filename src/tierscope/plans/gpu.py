@@ -28,7 +28,7 @@ from tierscope.plans.request import Request
 HOST_KINDS: tuple[str, ...] = HostKind.__args__  # type: ignore[attr-defined]
 PAGES: tuple[str, ...] = Pages.__args__  # type: ignore[attr-defined]
 _EVERY = ("node:*", "gpu:*", "all")
-SAMPLING = Sampling(budget_s=1.0, sample_s=0.01)
+SAMPLING = Sampling(budget_s=1.0, sample_s=0.005)
 _MAX_CPUS = 8
 SIDES = ("read", "write")
 SIDE = Option("side", "LIST", "read (by the destination's GPU), write", "read")

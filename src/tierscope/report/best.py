@@ -5,7 +5,7 @@ from functools import cache
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement, Run, shared
+from tierscope.model.run import Measurement, Run, lower_is_better, shared
 from tierscope.report import figures
 from tierscope.report.naming import path_name
 
@@ -24,6 +24,21 @@ def known_endpoint(text: str) -> Endpoint | None:
 def best_of(measurements: Sequence[Measurement]) -> Measurement:
     """Return the highest rate or the lowest time, by the worse ends of their intervals."""
     return max(measurements, key=figures.conservative_rank)
+
+
+def as_good(best: Measurement, measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return those others whose intervals overlap that of the best one: any may be the best."""
+    if best.ci_low is None or best.ci_high is None:
+        return []
+    low, high = best.ci_low, best.ci_high
+    return [
+        m
+        for m in measurements
+        if m is not best
+        and m.ci_low is not None
+        and m.ci_high is not None
+        and (m.ci_low <= high if lower_is_better(best) else m.ci_high >= low)
+    ]
 
 
 def best_of_path(measurements: Sequence[Measurement]) -> Measurement:

@@ -26,10 +26,11 @@ Doubt = Literal["interrupted", "disturbed", "unsteady", "no-interval", "whole", 
 """What makes a figure less sure; ``whole``: it has no interval because it is of no sample."""
 WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+_DISTURBED = "disturbed by other programs"
 _SHORT = "short of the precision asked for, raise --budget"
 _VERDICTS: dict[Doubt, str] = {
     "interrupted": "interrupted",
-    "disturbed": "disturbed: other programs took CPU time during some samples",
+    "disturbed": _DISTURBED,
     "unsteady": "without a steady state when the time was over, raise --budget",
     "short": _SHORT,
 }
@@ -452,6 +453,7 @@ def sure_line(measured: Sequence[Measurement]) -> str:
     said = [
         f"{len(members)} of {len(measured)}: {text}"
         + (_median_width(members) if text == _SHORT else "")
+        + (_cpu_share(members) if text == _DISTURBED else "")
         for text, members in by_verdict.items()
         if text
     ]
@@ -462,6 +464,17 @@ def sure_line(measured: Sequence[Measurement]) -> str:
 
 def _median_width(members: Sequence[Measurement]) -> str:
     return f" (median {figures.width_text(median(map(figures.relative_half, members)))})"
+
+
+def _cpu_share(members: Sequence[Measurement]) -> str:
+    """Say how much CPU time the threads of disturbed figures had, and whether these count by it."""
+    known = [m.evidence for m in members if m.evidence and m.evidence.cpu_share is not None]
+    if not known:
+        return ""
+    by_it = sum(bool(evidence.by_cpu_time) for evidence in known)
+    after = "; times and rates are by it" if by_it == len(members) else ""
+    after = after or (f"; {by_it} count by it" if by_it else "")
+    return f", with {_span([one.cpu_share or 0.0 for one in known])} of their CPU time{after}"
 
 
 def warnings(measurements: list[Measurement]) -> list[str]:
@@ -485,7 +498,25 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         *storage_warnings(m.evidence for m in measured if m.evidence),
     ]
     own = [remark for m in measured if m.evidence for remark in m.evidence.notes or []]
-    return [line for line in (*lines, "; ".join(_alike(own))) if line]
+    return [line for line in (*lines, _modes(measured), "; ".join(_alike(own))) if line]
+
+
+def _modes(measured: Sequence[Measurement]) -> str:
+    """Say between which values figures changed; empty where none did."""
+    found = [m for m in measured if m.evidence and m.evidence.modes]
+    said = [f"{m.id}: {_modes_of(m)}" for m in found[:_MAX_NOTES]]
+    if len(found) > _MAX_NOTES:
+        said.append(f"and {len(found) - _MAX_NOTES} more in the run file")
+    return f"two modes: {'; '.join(said)}" if said else ""
+
+
+def _modes_of(m: Measurement) -> str:
+    unit, factor = figures.common_scale([m])
+    modes = (m.evidence and m.evidence.modes) or []
+    return ", ".join(
+        f"{mode.share:.0%} of samples at {figures.significant(mode.value / factor, 3)} {unit}"
+        for mode in modes
+    )
 
 
 def _alike(notes: list[str]) -> list[str]:

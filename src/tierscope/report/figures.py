@@ -17,7 +17,9 @@ _MAX_DIGITS = 4
 _WIDEST = 0.5
 """Half of an interval, as a share, up to which its width is a number: an unreliable figure's."""
 _UNKNOWN_DIGITS = 3
-"""Digits of a figure whose interval is not known."""
+"""Digits of a figure that no interval belongs to: what another program gave, or a maximum."""
+_DOUBTFUL_DIGITS = 2
+"""Digits of a figure that lacks its interval."""
 _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
 BOUND = "†"
@@ -167,7 +169,8 @@ def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
     if is_unreliable(figure) and figure.ci_low is not None and figure.ci_high is not None:
         return f"~{_rough(shown, figure.ci_low / factor, figure.ci_high / factor)}"
     if not has_interval(figure):
-        return significant(shown, min(digits, _UNKNOWN_DIGITS))
+        exact = figure.no_interval in (None, "maximum", "observed", "imported")
+        return significant(shown, min(digits, _UNKNOWN_DIGITS if exact else _DOUBTFUL_DIGITS))
     most = max(0, digits - 1 - math.floor(math.log10(abs(shown)))) if shown else 0
     return _rounded(shown, min(most, decimals_of(shown, half / factor)))
 
@@ -213,15 +216,17 @@ def value_and_half(measurement: Figured) -> tuple[float, float]:
     return value, max(value - low, high - value, 0.0)
 
 
-def conservative_rank(measurement: Measurement) -> float:
+def conservative_rank(measurement: Measurement) -> tuple[bool, float]:
     """Return what to compare figures by, higher is better: the interval's worse end.
 
-    An imprecise figure whose median happens to be high is not a best one.
+    An imprecise figure whose median happens to be high is not a best one, and one without an
+    interval comes after all that have one.
     """
     value = measurement.estimate or 0.0
+    known = has_interval(measurement)
     if lower_is_better(measurement):
-        return -(value if measurement.ci_high is None else measurement.ci_high)
-    return value if measurement.ci_low is None else measurement.ci_low
+        return known, -(value if measurement.ci_high is None else measurement.ci_high)
+    return known, value if measurement.ci_low is None else measurement.ci_low
 
 
 def share_text(share: float) -> str:

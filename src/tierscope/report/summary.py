@@ -13,7 +13,7 @@ from tierscope.model.errors import counted
 from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
-from tierscope.report.best import best_of, best_rates, memory_latencies
+from tierscope.report.best import as_good, best_of, best_rates, memory_latencies
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import described, missing_by_cause, path_name
 from tierscope.report.style import new_table, note
@@ -232,18 +232,35 @@ def best_and_worst(measured: list[Measurement], views: Views) -> str:
 def _of_rates(rates: list[Measurement]) -> list[str]:
     if not rates:
         return []
-    by = sorted(rates, key=lambda m: m.estimate or 0.0)
-    if len(by) == 1:
-        value = described(by[0], path=False)
-        text = f"the highest bandwidth of {path_name(by[0])} is {value}"
-    elif (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
-        paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
-        text = f"{paths} are within 1% of each other; the fastest is {described(by[-1])}"
+    fastest, slowest = best_of(rates), min(rates, key=_slowness)
+    values = [m.estimate or 0.0 for m in rates]
+    if len(rates) == 1:
+        value = described(fastest, path=False)
+        text = f"the highest bandwidth of {path_name(fastest)} is {value}"
+    elif max(values) <= _ALIKE * min(values):
+        paths = "both paths" if len(rates) == 2 else f"all {len(rates)} paths"
+        text = f"{paths} are within 1% of each other; the fastest is {described(fastest)}"
     else:
-        text = f"the fastest path is {described(by[-1])}; the slowest is {described(by[0])}"
+        others = _of_others(as_good(fastest, rates))
+        text = (
+            f"the fastest path is {described(fastest)}{others}; the slowest is {described(slowest)}"
+        )
     if all(m.fits_caches for m in rates):
         text += ", with working sets that the caches can hold"
     return [text]
+
+
+def _slowness(measurement: Measurement) -> tuple[bool, float]:
+    """Return what to compare rates by, the lowest first; those without intervals come last."""
+    return not figures.has_interval(measurement), measurement.estimate or 0.0
+
+
+def _of_others(as_good: Sequence[Measurement]) -> str:
+    """Say which paths may be as fast as the fastest one; nothing of none."""
+    if not as_good:
+        return ""
+    several = counted(len(as_good), "other path")
+    return f" ({path_name(as_good[0]) if len(as_good) == 1 else several} may be as fast)"
 
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
@@ -353,6 +370,8 @@ def _extremes(
             threads = top.pattern.get("threads")
             words = [path_name(top), str(top.pattern.get("operation", ""))]
             words.append(counted(threads, "thread") if threads else "")
+            if others := as_good(top, best):
+                words.append(f"{counted(len(others), 'other path')} may be as fast")
             yield _figure(label, top, ", ".join(filter(None, words)))
     own = [m for m in measured if view_of(views, m.kind).represents_path]
     if times := memory_latencies(own):
@@ -370,7 +389,7 @@ def _slowest(run: Run, views: Views) -> Iterator[KeyFigure]:
     tiers = [t for group in tiers_of(run, views).values() for t in group if t.bandwidth]
     if not tiers:
         return
-    slowest = min(tiers, key=lambda tier: figures.conservative_rank(_rate(tier)))
+    slowest = min(tiers, key=lambda tier: _slowness(_rate(tier)))
     latency = slowest.latency
     after = f"; {figures.plain(latency, 1.0)} ns" if latency else ""
     detail = f"{slowest.name} from {slowest.initiator}{after}"

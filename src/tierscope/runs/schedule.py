@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from tierscope.analysis.conclude import MIN_REPETITIONS, InterimAnalysis, interim_analysis
+from tierscope.analysis.conclude import InterimAnalysis, interim_analysis
 from tierscope.analysis.time_series import ended_by, seconds_left
 from tierscope.kinds.plan import Spec
 from tierscope.plans.fit import again_seconds, longest_seconds
@@ -20,17 +20,22 @@ Spans = dict[str, list[tuple[float, float]]]
 """Beginning and end of each repetition in seconds since 1970, by the measurement's id."""
 REPETITIONS = 16
 """Repetitions that a measurement gets in its own time."""
+_FEWEST = 4
+"""Repetitions that remain where they get longer."""
 _FEW_REPETITIONS = 6
 """Repetitions that are worth having even if set-up takes longer than samples do."""
-_SAMPLES = 7.5
-"""Samples of the shortest repetition: six after a warm-up of a fifth."""
+_SAMPLES = 15
+"""Samples of the shortest repetition: a warm-up of a few is seen and leaves most of them."""
+_MAX_LONGER = 4
+"""How many times longer repetitions get where they are too short for their warm-up."""
 _BACK_OFF = 4
 """A figure that is precise is repeated in every fourth round only, and in the last one."""
-_FRESH = 3
-"""Every third repetition has new pages, where populating them is cheap: in either half of the
-repetitions."""
 _FRESH_SHARE = 0.25
-"""Share of a repetition's time that populating may take."""
+"""Share of a measurement's time that populating new pages may take, once there are enough sets."""
+_MIN_SETS = 5
+"""Sets of pages that show how much figures differ between sets. Two or three would say little of
+it, so where less than so many fit into ``_MAX_FRESH_SHARE`` of the time there is one."""
+_MAX_FRESH_SHARE = 0.5
 _REFINE_REPETITIONS = 3
 """Repetitions of all points before curves get further ones."""
 _LAST_ROUND = 1.25
@@ -163,6 +168,13 @@ def repetition_seconds(spec: Spec, own_s: float, set_up_s: float) -> tuple[int, 
     return count, max(shortest, own_s / count - set_up_s)
 
 
+def _sets(count: int, own_s: float, populate_s: float) -> float:
+    """Return how many sets of pages so many repetitions get; populating one takes so long."""
+    if populate_s * _MIN_SETS > _MAX_FRESH_SHARE * own_s:
+        return 1.0
+    return max(_MIN_SETS, min(count, _FRESH_SHARE * own_s / max(populate_s, 1e-9)))
+
+
 @dataclass
 class _Rounds:
     """The state of a run between two repetitions."""
@@ -172,8 +184,12 @@ class _Rounds:
     due: dict[str, int] = field(default_factory=dict)
     """Round in which each measurement is repeated next."""
     analyses: dict[str, InterimAnalysis] = field(default_factory=dict)
+    longer: dict[str, int] = field(default_factory=dict)
+    """How many times longer each measurement's repetitions are than they would be."""
     latest: dict[str, int] = field(default_factory=dict)
     """Round of each measurement's latest repetition."""
+    renewed: dict[tuple[object, ...], int] = field(default_factory=dict)
+    """Round in which measurements that share memory last got new pages."""
     number: int = -1
     """Number of the current round; rounds in which nothing is due are left out."""
 
@@ -236,13 +252,20 @@ class _Rounds:
         return found is not None and found.precise
 
     def _analyse(self, name: str) -> None:
-        repetitions = self.state.repetitions[name]
-        if len(repetitions) >= MIN_REPETITIONS:
-            self.analyses[name] = interim_analysis(self.state.specs[name].sampling, repetitions)
+        found = interim_analysis(self.state.specs[name], self.state.repetitions[name])
+        if found is None:
+            return
+        self.analyses[name] = found
+        if found.too_short:
+            self.longer[name] = min(_MAX_LONGER, 2 * self.longer.get(name, 1))
 
     def _plan(self, name: str) -> tuple[int, float]:
         state = self.state
-        return repetition_seconds(state.specs[name], state.own_s(name), state.set_up_s(name))
+        count, seconds = repetition_seconds(
+            state.specs[name], state.own_s(name), state.set_up_s(name)
+        )
+        longer = min(self.longer.get(name, 1), count / _FEWEST)
+        return (int(count / longer), seconds * longer) if longer > 1 else (count, seconds)
 
     def _cost(self, name: str) -> float:
         return self._plan(name)[1] + self.state.set_up_s(name)
@@ -250,11 +273,23 @@ class _Rounds:
     def _repetition(self, name: str, longer: float) -> RepetitionStep:
         seconds = self._plan(name)[1]
         count = len(self.state.repetitions[name])
-        populate = self.state.populate_s(name)
-        cheap = populate is not None and populate <= _FRESH_SHARE * seconds
         longer = 1.0 if self.state.specs[name].one_repetition else longer
-        fresh = count > 0 and count % _FRESH == 0 and cheap
+        group = _memory(self.state.specs[name])
+        fresh = (
+            count > 0
+            and self.renewed.get(group) != self.number  # by a measurement that shares them
+            and self._wants_new_pages(name)
+        )
+        if fresh:
+            self.renewed[group] = self.number
         return RepetitionStep(name, round(seconds * longer, 4), fresh)
+
+    def _wants_new_pages(self, name: str) -> bool:
+        """Return whether a further repetition gets new pages, so that sets are evenly spread."""
+        state = self.state
+        count, made = self._plan(name)[0], len(state.repetitions[name])
+        sets = _sets(count, state.own_s(name), state.populate_s(name))
+        return sets > 1 and state.sets(name) < (made + 1) * sets / count
 
     def _shuffled(self, names: Sequence[str]) -> list[str]:
         """Return names in random order, but those that share memory after each other: the engine
@@ -309,7 +344,7 @@ def in_step(state: RunState, seed: str) -> Iterator[Step]:
         first, number, place, name = heapq.heappop(queue)
         if name in state.measurements:  # it ended before its last repetition
             continue
-        fresh = number > 0 and number % _FRESH == 0 and _populates_quickly(state, name)
+        fresh = number > 0 and _begins_set(state, name, number)
         yield SharedStep(name, _repetitions(state, name)[1], fresh, (first, number, place))
         if name in state.ended:
             yield ConcludeStep(name)
@@ -326,10 +361,13 @@ def _repetitions(state: RunState, name: str) -> tuple[int, float]:
     return count, round(seconds, 4)
 
 
-def _populates_quickly(state: RunState, name: str) -> bool:
+def _begins_set(state: RunState, name: str, number: int) -> bool:
+    """Return whether the repetition of this number has new pages; the same on every host."""
     spec = state.specs[name]
-    populating_s = longest_seconds([spec])[0] - spec.sampling.budget_s
-    return populating_s <= _FRESH_SHARE * _repetitions(state, name)[1]
+    budget_s = spec.sampling.budget_s
+    count = _repetitions(state, name)[0]
+    each = _sets(count, budget_s, longest_seconds([spec])[0] - budget_s) / count
+    return int((number + 1) * each) > int(number * each)
 
 
 def _place(seed: str, number: int, name: str) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from statistics import fmean
 from typing import Any
 
 from tierscope.kinds.plan import Spec
@@ -93,12 +94,17 @@ class RunState:
         kept = [taken for fresh, taken in set_ups if not fresh]
         return min(kept) if kept else min(set_ups[0][1], again_seconds(self.specs[name]))
 
-    def populate_s(self, name: str) -> float | None:
-        """Return what a repetition with new pages takes more than others; None where nobody
-        knows."""
-        found = self._set_ups[name]
-        new = [taken for fresh, taken in found if fresh]
-        return max(0.0, max(new) - self.set_up_s(name)) if len(found) > 1 else None
+    def populate_s(self, name: str) -> float:
+        """Return what a repetition with new pages takes more than others, on average: where
+        measurements share pages, one of them populates them.
+
+        The first repetition did more than populate, so it counts only where it is the only one."""
+        new = [taken for fresh, taken in self._set_ups[name] if fresh]
+        return max(0.0, fmean(new[1:] or new) - self.set_up_s(name))
+
+    def sets(self, name: str) -> int:
+        """Return how many sets of pages a measurement's repetitions had."""
+        return sum(fresh for fresh, _ in self._set_ups[name])
 
     def skip(self, name: str, reason: str) -> None:
         """Take note that a measurement cannot be made any more."""

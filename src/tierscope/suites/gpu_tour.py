@@ -44,7 +44,7 @@ from tierscope.suites.suite import Prepared
 SMALL = 4 * MIB
 """Bytes of the naive copy: a million 4-byte numbers, as first programs have them."""
 STREAMS = 4
-_SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.005)
 _AS_GOOD = 0.98
 """A figure this near to another is as good."""
 _FULL = 0.80

@@ -32,6 +32,7 @@ class Profile:
     latency_steps: str
     """How the working sets of the latency sweep go up."""
     precision: str
+    sample: str = "10ms"
     orders: str = ""
     """Random-order bandwidth's access sizes, where it is measured."""
     load_mixes: str = ""
@@ -57,6 +58,7 @@ PROFILES = {
         latency_budget="1",
         latency_steps="*2",
         precision="1%",
+        sample="4ms",
     ),
     "standard": Profile(
         seconds=300,
@@ -209,7 +211,8 @@ def _latency(profile: Profile, path: dict[str, str], **options: str) -> Request:
 
 
 def _request(kind: str, profile: Profile, budget: str, options: dict[str, str]) -> Request:
-    return Request(kind=kind, options={**options, "budget": budget, "precision": profile.precision})
+    common = {"budget": budget, "precision": profile.precision, "sample": profile.sample}
+    return Request(kind=kind, options={**options, **common})
 
 
 def _largest(topology: Topology, initiator: Node, target: Node) -> int:

@@ -826,7 +826,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         figures.figure_of(m, _ON_BUS) not in (None, figures.figure_of(m, _RATE)) for m in members
     )
     hidden = [key for key in properties(members, VIEW) if key not in _DELAYS]
-    view = replace(VIEW, hidden=(*hidden, *([] if bus else [_ON_BUS])))
+    view = replace(VIEW, hidden=(*VIEW.hidden, *hidden, *([] if bus else [_ON_BUS])))
     show_rows(console, by_load(members), view, [marks], ["path"], _table_caption(first))
     if summary:
         fallen = falls(sound(members), summary.drift)
@@ -1269,4 +1269,6 @@ VIEW = View(
     represents_path=False,
     summary=summary_of,
     key_figure=key_figure,
+    hidden=("timed",),
+    percentiles=("p50", "p90", "p99", "p99.9"),
 )

@@ -26,7 +26,7 @@ from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
-_SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.005)
 _CONTENDED = Sampling(budget_s=1.2, sample_s=0.01)
 """For both directions at once with the host, whose rates vary more."""
 Way = tuple[tuple[int, int], bool]
