@@ -48,6 +48,8 @@ SAYS = (
 )
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
 MAX_SAMPLES = 200
+ahead = 0.0
+"""Seconds that repetitions took on the engine's clock without taking them here."""
 repeated = {}
 """How often each measurement was repeated by this process."""
 interrupted = False
@@ -159,7 +161,7 @@ def series(spec, seconds, said):
         "name": "windows",
         "starts": [sample * length for sample in range(samples)],
         "durations": [length] * samples,
-        "disturbed": [],
+        "lost": [0.0] * samples,
         "columns": columns,
     }
 
@@ -187,6 +189,9 @@ def repetition(spec, seconds, fresh):
                 break
     if "real-time" in said:
         time.sleep(seconds)
+    global ahead
+    began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) + ahead
+    ahead += 0.0 if said & {"slow", "real-time"} else seconds
     extra = {"surprise": 1} if "unknown-key" in said else {}
     foreign = {"handovers": {"lines": 1, "rounds": 1}} if "foreign-evidence" in said else {}
     size = spec["pattern"].get("size", 4096)
@@ -196,6 +201,7 @@ def repetition(spec, seconds, fresh):
         seconds=seconds,
         fresh=fresh,
         interrupted=interrupted,
+        began_s=began_s,
         series=[samples],
         evidence={
             "pages": {"0": size // 4096},

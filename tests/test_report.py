@@ -200,9 +200,7 @@ def test_a_table_says_the_first_doubt_and_the_summary_counts_each() -> None:
     bare = synthetic.changed(made, ci_low=None, ci_high=None, no_interval="few-samples",
                              stop="budget", evidence=Evidence(disturbed=2))  # fmt: skip
     assert [*doubts(bare)] == ["disturbed", "no-interval", "short"]
-    assert warnings([bare]) == [
-        "1 of 1: disturbed: other programs took CPU time during some samples"
-    ]
+    assert warnings([bare]) == ["1 of 1: disturbed by other programs"]
     assert warnings_of(synthetic.run([bare]))[-2:] == [
         "no interval for 1 of 1 figures",
         "other programs took CPU time during 1 of 1 measurement",

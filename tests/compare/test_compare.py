@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from tests import synthetic
 
-from tierscope.analysis.change import student4
 from tierscope.analysis.compare import check_allowed, compare
+from tierscope.analysis.estimate import student_quantile
 from tierscope.cli.app import app
 from tierscope.model.comparison import Comparison
 from tierscope.model.errors import UserError
@@ -310,8 +310,8 @@ def test_one_measurement_alone_is_held_to_its_samples() -> None:
 
 def test_the_quantile_of_student_with_four_degrees_of_freedom() -> None:
     # Table values of any statistics state.
-    for probability, value in ((0.95, 2.1318), (0.975, 2.7764), (0.995, 4.6041), (0.9995, 8.6103)):
-        assert student4(probability) == pytest.approx(value, abs=1e-4)
+    for error, value in ((0.1, 2.1318), (0.05, 2.7764), (0.01, 4.6041), (0.001, 8.6103)):
+        assert student_quantile(4, error) == pytest.approx(value, abs=1e-4)
 
 
 def test_a_word_that_may_not_differ_is_named_with_its_likeness() -> None:

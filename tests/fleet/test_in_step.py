@@ -6,8 +6,11 @@ from tierscope.model.event import Skipped
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.schedule import REPETITIONS, ConcludeStep, SharedStep, in_step
+from tierscope.runs.schedule import ConcludeStep, SharedStep, in_step
 from tierscope.runs.state import RunState
+
+REPETITIONS = 11
+"""Of 2 s each, with set-up."""
 
 
 def specs(machine: Topology, *operations: str) -> list[Spec]:
@@ -30,13 +33,26 @@ def test_each_measurement_gets_all_its_repetitions_in_rounds(machine: Topology) 
     for number in range(REPETITIONS):
         names = [name for turn, name in found.items() if turn[1] == number]
         assert sorted(names) == sorted(spec.id for spec in planned)
-    assert len({tuple(list(found.values())[at : at + 3]) for at in range(0, 48, 3)}) > 1
+    assert (
+        len({tuple(list(found.values())[at : at + 3]) for at in range(0, 3 * REPETITIONS, 3)}) > 1
+    )
 
 
 def test_repetitions_take_no_longer_than_the_budget(machine: Topology) -> None:
     (planned,) = specs(machine, "read")
     steps = [step for step in in_step(RunState([planned]), "s") if isinstance(step, SharedStep)]
     assert sum(step.seconds for step in steps) <= planned.sampling.budget_s
+
+
+def test_pages_are_new_in_the_same_repetitions_on_every_host(machine: Topology) -> None:
+    planned = specs(machine, "read", "copy", "write")
+    one, other = (
+        [(step.turn, step.fresh) for step in in_step(RunState(own), "s")
+         if isinstance(step, SharedStep)]
+        for own in (planned, planned)
+    )  # fmt: skip
+    assert one == other
+    assert sum(fresh for _, fresh in one) == 3 * (REPETITIONS - 1), "a megabyte costs nothing"
 
 
 def test_hosts_with_other_plans_share_the_turns_of_what_both_have(machine: Topology) -> None:

@@ -225,13 +225,13 @@ def test_later_repetitions_do_not_tune_again_and_are_verified_by_themselves(topo
 def test_disturbance_is_looked_for_where_the_host_times_only(topology):
     node = home_node(topology, topology.gpus[0])
     gated = repeated(one_copy(topology, host_place(node), gpu_place(0)))
-    assert gated.series[0].disturbed is None
+    assert gated.series[0].lost is None
     assert gated.evidence.steal_share is None
     pageable = repeated(one_copy(topology, host_place(node, "pageable"), gpu_place(0)))
     rows = pageable.series[0]
-    assert rows.disturbed is not None
+    assert rows.lost is not None
     # A thread that waits for its GPU spins; that is not a time lost to others.
-    assert len(rows.disturbed) < len(rows.starts)
+    assert len(rows.disturbed()) < len(rows.starts)
 
 
 @pytest.mark.parametrize("engine", ["ce", "sm"])
@@ -316,7 +316,7 @@ def test_small_copies_have_the_latency_of_a_call(topology):
     assert [series.name for series in small.series] == ["copies", "calls", "first"]
     calls = small.series[1]
     assert 50 <= len(calls.starts) <= 100
-    assert calls.disturbed is not None
+    assert calls.lost is not None
     assert [column.metric for column in calls.columns] == ["call_latency"]
     large = repeated(one_copy(topology, host_place(node), gpu_place(0), size=2 * MIB))
     assert [series.name for series in large.series] == ["copies", "first"]

@@ -16,6 +16,7 @@ from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
+from tierscope.report.best import as_good, best_of
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
@@ -195,3 +196,35 @@ def test_a_disturbed_point_is_drawn_hollow() -> None:
     (picture,) = pictures_of(synthetic.run(points), "loaded-latency", VIEWS)
     assert [row["doubtful"] for row in picture.spec["data"]["values"]] == [True, True]
     assert "hollow: disturbed" in json.dumps(picture.spec)
+
+
+def rate(target: str, estimate: float, low: float | None, high: float | None) -> Measurement:
+    made = synthetic.Maker().make("bandwidth", "node:0", target, {"operation": "read"}, estimate)
+    cause = None if low else "few-samples"
+    return synthetic.changed(made, estimate=estimate, ci_low=low, ci_high=high, no_interval=cause)
+
+
+def test_a_figure_without_an_interval_is_no_best_one() -> None:
+    sure, unknown = rate("node:0", 20e9, 19e9, 21e9), rate("node:1", 23.456e9, None, None)
+    assert best_of([unknown, sure]) is sure
+    assert best_of([unknown]) is unknown
+    first = sentences(synthetic.run([unknown, sure]), VIEWS)[0]
+    assert "the fastest path is node:0" in first.lower()
+
+
+def test_figures_without_an_interval_have_fewer_digits() -> None:
+    assert figures.plain(rate("node:0", 23.456e9, None, None), 1e9) == "23"
+    imported = rate("node:0", 23.456e9, None, None).model_copy(update={"no_interval": "imported"})
+    assert (
+        figures.plain(imported.figures[0].model_copy(update={"no_interval": "imported"}), 1e9)
+        == "23.5"
+    )
+
+
+def test_paths_that_may_be_as_fast_as_the_fastest_are_named() -> None:
+    fastest = rate("node:0", 22e9, 20e9, 24e9)
+    alike, slower = rate("node:1", 19e9, 17e9, 21e9), rate("node:2", 9e9, 8e9, 10e9)
+    assert as_good(fastest, [slower, alike, fastest]) == [alike]
+    first = sentences(synthetic.run([slower, alike, fastest]), VIEWS)[0]
+    assert "(node:0 → node:1 may be as fast)" in first
+    assert "the slowest is node:0 → node:2" in first

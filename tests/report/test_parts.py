@@ -60,13 +60,6 @@ def test_a_comparison_tells_which_part_changed(part: str) -> None:
     assert found.count("slower") == found.count("same") == len(SIZES)
 
 
-def test_each_part_counts_where_all_intervals_hold_at_once() -> None:
-    one = synthetic.run([m.of_figure(m.figures[0]) for m in run_of().measurements])
-    alone = compare(("base", one), ("new", one), 0.02)
-    both = compare(("base", run_of()), ("new", run_of()), 0.02)
-    assert alone.differences[0].detectable < both.differences[0].detectable  # type: ignore[operator]
-
-
 def test_a_measurement_that_fails_stands_beside_each_part() -> None:
     failed = measured(SIZES[0]).model_copy(
         update={"status": "failed", "reason": "no memory", "figures": [], "samples": [], "n": 0}

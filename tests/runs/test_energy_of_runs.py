@@ -154,7 +154,7 @@ def test_of_gpus_only_those_that_take_part_are_summed(
     energy.measure_idle(lambda: False)
     began = engine_clock()
     time.sleep(0.1)
-    rows = {"starts": [0.0], "durations": [0.1], "disturbed": None}
+    rows = {"starts": [0.0], "durations": [0.1]}
     column = {"metric": "bandwidth", "part": "", "values": [1e9]}
     repetition = Repetition.model_validate(
         {

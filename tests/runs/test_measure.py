@@ -70,8 +70,9 @@ def test_what_was_measured_is_in_the_file(
     back = read_run(outcome.path)
     assert back == outcome.run
     assert [m.stop for m in back.measurements] == ["precision"] * 5
-    assert [m.repetitions for m in back.measurements] == [5] * 5
-    assert kinds_of(outcome.path) == "h" + "r" * 5 * 5 + "m" * 5 + "f"
+    repetitions = [m.repetitions for m in back.measurements]
+    assert min(repetitions) >= 8
+    assert kinds_of(outcome.path) == "h" + "r" * sum(repetitions) + "m" * 5 + "f"
 
 
 def test_repetitions_are_made_in_rounds(
@@ -115,9 +116,9 @@ def test_the_watch_sees_each_measurement_as_it_is_concluded(
         seen.append(event.id if isinstance(event, Measurement) else event.event)
 
     plan = plan_of(machine, size="4k,8k")
-    run(plan, machine, tmp_path, watch)
-    first, second = (spec.id for spec in plan.measurements)
-    assert seen == ["started", "repetition"] * 10 + [first, second]
+    made = run(plan, machine, tmp_path, watch).run.measurements
+    repetitions = sum(m.repetitions for m in made)
+    assert seen == ["started", "repetition"] * repetitions + [m.id for m in made]
 
 
 def test_a_crash_costs_the_repetition_and_not_those_before_it(

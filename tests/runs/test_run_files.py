@@ -57,7 +57,6 @@ def repetition_of(name: str, scale: float = 1.0, **changes: object) -> Repetitio
                     "name": "windows",
                     "starts": [0.01 * i for i in range(40)],
                     "durations": [0.01] * 40,
-                    "disturbed": [],
                     "columns": [{"metric": "bandwidth", "part": "", "values": values}],
                 }
             ],
@@ -141,10 +140,10 @@ def test_a_cut_inside_the_header_says_so(whole: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 9])
 def test_a_file_of_another_version_says_who_wrote_it(whole: Path, version: int) -> None:
-    content = whole.read_bytes().replace(b'"version":3', b'"version":%d' % version, 1)
+    content = whole.read_bytes().replace(b'"version":4', b'"version":%d' % version, 1)
     wrote = rb'"tierscope":"0.0.9"'
     content = re.sub(rb'"tierscope":"[^"]*"', wrote, content, count=1)
-    says = f"x: tierscope 0.0.9 wrote this run file of version {version}; this one reads version 3"
+    says = f"x: tierscope 0.0.9 wrote this run file of version {version}; this one reads version 4"
     with pytest.raises(UserError, match=says):
         parse_run(content, "x")
 

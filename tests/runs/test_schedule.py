@@ -1,6 +1,7 @@
 """Which repetition comes next: rounds over all measurements, within the time of all of them."""
 
 import itertools
+import random
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -35,7 +36,11 @@ def spec(name: str, budget_s: float = 2.0, size: int = 1 << 20, op: str = "read"
 
 def repetition(step: RepetitionStep, noisy: bool, at_s: float) -> Repetition:
     rows = max(2, round(step.seconds / ROW_S))
-    values = [100.0 + (20 * (i * 7 % 5) if noisy else 0) for i in range(rows)]
+    source = random.Random(f"{step.name} {at_s}")
+    half = [140.0 + (number - rows // 4) * (5 if noisy else 0) for number in range(rows // 2)]
+    middle = [140.0] * (rows % 2)
+    # In random order, but with the same median in either half: nothing looks like a warm-up.
+    values = [*source.sample(half, len(half)), *middle, *source.sample(half, len(half))]
     windows = {
         "name": "windows",
         "starts": [ROW_S * i for i in range(rows)],
@@ -89,9 +94,9 @@ NAMES = [f"m{number}" for number in range(12)]
 
 def test_every_round_repetitions_all_in_another_order() -> None:
     made = Made(RunState(map(spec, NAMES)))
-    rounds = list(made.rounds(len(NAMES)))[:16]
+    rounds = list(made.rounds(len(NAMES)))[:13]
     assert all(sorted(names) == sorted(NAMES) for names in rounds)
-    assert len({tuple(names) for names in rounds}) == 16
+    assert len({tuple(names) for names in rounds}) == 13
     assert made.concluded == NAMES
 
 
@@ -134,29 +139,29 @@ def test_a_precise_figure_rests_and_is_repeated_at_the_end() -> None:
     made = Made(RunState(map(spec, NAMES)), noisy=lambda name: name != "m3")
     at = [number for number, step in enumerate(made.steps) if step.name == "m3"]
     assert made.count("m3") < made.count("m4")
-    assert at[5] - at[4] >= 3 * len(NAMES)
-    assert at[-1] >= len(made.steps) - 2 * len(NAMES)
+    assert at[8] - at[7] >= 3 * len(NAMES)
+    assert at[-1] >= len(made.steps) - 3 * len(NAMES)
 
 
 def test_a_run_ends_when_all_is_precise() -> None:
     made = Made(RunState(map(spec, NAMES)), noisy=lambda _: False)
-    assert [made.count(name) for name in NAMES] == [5] * len(NAMES)
+    assert [made.count(name) for name in NAMES] == [8] * len(NAMES)
 
 
 def test_the_time_that_precise_figures_leave_goes_to_the_others() -> None:
     made = Made(RunState(map(spec, NAMES)), noisy=lambda name: name in NAMES[:3])
-    assert min(made.count(name) for name in NAMES[:3]) >= 20
+    assert min(made.count(name) for name in NAMES[:3]) >= 17
 
 
 @pytest.mark.parametrize(
     ("own_s", "set_up_s", "count", "seconds"),
     [
-        (2.0, 0.0, 16, 0.125),
+        (2.0, 0.0, 13, pytest.approx(2 / 13)),  # no repetition is shorter than 15 rows
         (4.0, 0.0, 16, 0.25),
-        (0.6, 0.0, 8, 0.075),  # no repetition is shorter than six rows and their warm-up
-        (0.3, 0.0, 4, 0.075),
-        (0.05, 0.0, 1, 0.075),
-        (2.0, 0.1, 10, pytest.approx(0.1)),
+        (0.6, 0.0, 4, 0.15),
+        (0.3, 0.0, 2, 0.15),
+        (0.05, 0.0, 1, 0.15),
+        (2.0, 0.1, 8, pytest.approx(0.15)),
         (8.0, 0.5, 8, 0.5),  # rows take as long as set-up
         (4.0, 0.5, 6, pytest.approx(1 / 6)),  # unless that would leave fewer than six repetitions
         (2.0, 1.5, 1, 0.5),
@@ -174,7 +179,7 @@ def test_a_short_budget_is_one_repetition() -> None:
 
 def test_costly_set_up_makes_repetitions_rarer() -> None:
     cheap, costly = (Made(RunState(map(spec, NAMES)), set_up_s=cost) for cost in (0.0, 0.3))
-    assert 5 <= costly.count("m0") < cheap.count("m0") / 2
+    assert 4 <= costly.count("m0") < cheap.count("m0") / 2
 
 
 def test_measurements_of_the_same_memory_follow_each_other() -> None:
@@ -197,7 +202,7 @@ def test_pages_are_new_now_and_then_where_that_is_cheap(populate_s: float, some:
 def test_a_measurement_that_ends_is_concluded_at_once() -> None:
     made = Made(RunState(map(spec, NAMES)), fail="m5")
     assert made.concluded[0] == "m5"
-    assert made.count("m4") >= 16
+    assert made.count("m4") >= 13
 
 
 def test_further_measurements_join_the_rounds() -> None:
@@ -211,7 +216,7 @@ def test_further_measurements_join_the_rounds() -> None:
     made = Made(RunState(map(spec, NAMES)), further=further)
     first = next(i for i, step in enumerate(made.steps) if step.name == "late")
     assert 3 * len(NAMES) <= first <= 4 * len(NAMES) + 1
-    assert made.count("late") >= 12
+    assert made.count("late") >= 10
     assert made.concluded == [*NAMES, "late"]
 
 

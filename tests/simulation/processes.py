@@ -14,6 +14,21 @@ _MODE = 0.05
 """Distance of two modes."""
 
 
+class Others:
+    """Other programs that take a share of the time, in spells of so many samples."""
+
+    def __init__(self, source: random.Random, share: float, stay: float) -> None:
+        self.source = source
+        self.share = share
+        self.kept = max(0.0, 1 - 1 / stay / (1 - share)) if stay else 0.0
+        self.busy = source.random() < share
+
+    def skip(self, samples: float) -> None:
+        """Let time pass."""
+        chance = self.share + (self.busy - self.share) * self.kept**samples
+        self.busy = self.source.random() < chance
+
+
 class Process:
     """A series that goes on while nobody looks."""
 
@@ -22,9 +37,10 @@ class Process:
         self.source = source
         self.run = run
         self.now = 0.0
+        self.others = Others(source, 0.05, 0)
 
-    def repetition(self) -> None:
-        """A repetition begins, with pages of its own."""
+    def begin(self, new_pages: bool) -> None:
+        """A repetition begins, on new pages or on those of the one before it."""
 
     @abstractmethod
     def sample(self) -> float:
@@ -35,8 +51,12 @@ class Process:
         self.now += samples
 
     def truth(self) -> float:
-        """The median over the times until now."""
+        """The median over the times until now, and over all pages."""
         return 0.0
+
+    def truth_here(self) -> float:
+        """The median over the times until now, on these pages."""
+        return self.truth()
 
 
 class Independent(Process):
@@ -83,7 +103,7 @@ class TwoStates(Process):
     ) -> None:  # fmt: skip
         super().__init__(source, run)
         self.share = share
-        self.kept = 1 - 1 / stay / (1 - share) if stay else 0.0
+        self.kept = max(0.0, 1 - 1 / stay / (1 - share)) if stay else 0.0
         self.distance = distance
         self.sd = sd
         self.upper = source.random() < share
@@ -98,13 +118,18 @@ class TwoStates(Process):
         self.upper = self.source.random() < chance
 
     def truth(self) -> float:
-        lower, upper = NormalDist(0, self.sd), NormalDist(self.distance, self.sd)
-        low, high = -1.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            below = self.share * upper.cdf(middle) + (1 - self.share) * lower.cdf(middle)
-            low, high = (middle, high) if below < 0.5 else (low, middle)
-        return low
+        upper = NormalDist(self.distance, self.sd)
+        return median_of_two(self.share, upper, NormalDist(0, self.sd))
+
+
+def median_of_two(share: float, one: NormalDist, other: NormalDist) -> float:
+    """The median of a mixture of which ``share`` is ``one``."""
+    low, high = -1.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = share * one.cdf(middle) + (1 - share) * other.cdf(middle)
+        low, high = (middle, high) if below < 0.5 else (low, middle)
+    return low
 
 
 class Drift(Process):
@@ -124,7 +149,7 @@ class Drift(Process):
 
 
 class Pages(Process):
-    """Every repetition has a level of its own, as other pages give other figures."""
+    """Every set of pages has a level of its own."""
 
     def __init__(self, source: random.Random, run: float, between: float, sd: float) -> None:
         super().__init__(source, run)
@@ -132,11 +157,79 @@ class Pages(Process):
         self.sd = sd
         self.level = 0.0
 
-    def repetition(self) -> None:
-        self.level = self.source.gauss(0, self.between)
+    def begin(self, new_pages: bool) -> None:
+        if new_pages:
+            self.level = self.source.gauss(0, self.between)
 
     def sample(self) -> float:
         return self.level + self.source.gauss(0, self.sd)
+
+    def truth_here(self) -> float:
+        return self.level
+
+
+class PageModes(Process):
+    """A share of all sets of pages is slower by ``distance``."""
+
+    def __init__(
+        self, source: random.Random, run: float, share: float, distance: float, sd: float
+    ) -> None:
+        super().__init__(source, run)
+        self.share = share
+        self.distance = distance
+        self.sd = sd
+        self.level = 0.0
+
+    def begin(self, new_pages: bool) -> None:
+        if new_pages:
+            self.level = -self.distance if self.source.random() < self.share else 0.0
+
+    def sample(self) -> float:
+        return self.source.gauss(self.level, self.sd)
+
+    def truth(self) -> float:
+        return median_of_two(
+            self.share, NormalDist(-self.distance, self.sd), NormalDist(0, self.sd)
+        )
+
+    def truth_here(self) -> float:
+        return self.level
+
+
+class WarmUp(Independent):
+    """Each repetition begins slower, by ``depth`` at first, and is warm after so many samples."""
+
+    def __init__(
+        self, source: random.Random, run: float, samples: int, depth: float, sd: float, ramp: bool
+    ) -> None:
+        super().__init__(source, run, sd)
+        self.samples = samples
+        self.depth = depth
+        self.ramp = ramp
+        self.number = 0
+
+    def begin(self, new_pages: bool) -> None:  # noqa: ARG002  as the others have it
+        self.number = 0
+
+    def sample(self) -> float:
+        left = max(0, self.samples - self.number) / self.samples
+        self.number += 1
+        return super().sample() - self.depth * (left if self.ramp else left > 0)
+
+
+class Quantised(Independent):
+    """Samples in steps, as a coarse clock gives them; the median is between two steps or on one."""
+
+    def __init__(self, source: random.Random, run: float, sd: float, step: float) -> None:
+        super().__init__(source, run, sd)
+        self.step = step
+        self.offset = source.random()
+
+    def sample(self) -> float:
+        return (round(super().sample() / self.step + self.offset) - self.offset) * self.step
+
+    def truth(self) -> float:
+        return (round(self.offset) - self.offset) * self.step
 
 
 class Lognormal(Process):
@@ -192,27 +285,69 @@ PROCESSES: dict[str, Make] = {
     "Student's t (3), 1%": lambda s, run: Independent(s, run, 0.01, freedom=3),
     "bimodal, 30:70": lambda s, run: TwoStates(s, run, 0.3, 0),
     "bimodal, 50:50": lambda s, run: TwoStates(s, run, 0.5, 0),
-    "bimodal, 40:60, sticky": lambda s, run: TwoStates(s, run, 0.4, 10),
+    "bimodal, 40:60, dwell 10": lambda s, run: TwoStates(s, run, 0.4, 10),
+    "bimodal, 30:70, dwell 30": lambda s, run: TwoStates(s, run, 0.3, 30),
     "AR(1) 0.9, 1%": lambda s, run: Autoregressive(s, run, 0.9, 0.01),
-    "AR(1) 0.9, 2%": lambda s, run: Autoregressive(s, run, 0.9, 0.02),
-    "AR(1) 0.97, 1%": lambda s, run: Autoregressive(s, run, 0.97, 0.01),
-    "AR(1) 0.97, 2%": lambda s, run: Autoregressive(s, run, 0.97, 0.02),
     "AR(1) 0.99, 1%": lambda s, run: Autoregressive(s, run, 0.99, 0.01),
-    "AR(1) 0.99, 2%": lambda s, run: Autoregressive(s, run, 0.99, 0.02),
+    "ARMA(1, 1) 0.95, 1%": lambda s, run: Noisy(s, run, 0.95, 0.01),
     "bursts": lambda s, run: TwoStates(s, run, 0.09, 10, distance=0.3),
     "drift, 3% a run": lambda s, run: Drift(s, run, 0.03, 0.01),
-    "pages, 1%": lambda s, run: Pages(s, run, 0.01, 0.01),
-}
-
-FURTHER: dict[str, Make] = {
-    "Student's t (3), 3%": lambda s, run: Independent(s, run, 0.03, freedom=3),
-    "lognormal, 2%": lambda s, run: Lognormal(s, run, 0.02),
-    "ARMA(1, 1) 0.95, 1%": lambda s, run: Noisy(s, run, 0.95, 0.01),
-    "AR(1) 0.8, 3%": lambda s, run: Autoregressive(s, run, 0.8, 0.03),
-    "two states, dwell 3": lambda s, run: TwoStates(s, run, 0.5, 3, distance=0.03),
-    "two states, dwell 30": lambda s, run: TwoStates(s, run, 0.2, 30, distance=0.03),
     "sine, 1%": lambda s, run: Sine(s, run, 0.01, 3.3, 0.01),
-    "drift, 1% a run": lambda s, run: Drift(s, run, 0.01, 0.01),
-    "pages, 1.5%": lambda s, run: Pages(s, run, 0.015, 0.005),
+    "pages, 1%": lambda s, run: Pages(s, run, 0.01, 0.005),
+    "pages, 1 set in 4 8% slower": lambda s, run: PageModes(s, run, 0.25, 0.08, 0.005),
+    "warm-up of 10 samples, 5%": lambda s, run: WarmUp(s, run, 10, 0.05, 0.01, ramp=True),
+    "in three steps": lambda s, run: Quantised(s, run, 0.01, 0.013),
 }
-"""Series that the procedure was not made with; the long simulation alone has them."""
+"""Series that differ from figure to figure in their random numbers only, so that there is an oracle
+of their spread."""
+
+
+def _spells(source: random.Random, run: float) -> Process:
+    process = Independent(source, run, source.uniform(0.002, 0.03))
+    process.others = Others(source, source.uniform(0.2, 0.7), source.uniform(5, 300))
+    return process
+
+
+def _log_uniform(source: random.Random, low: float, high: float) -> float:
+    return math.exp(source.uniform(math.log(low), math.log(high)))
+
+
+FAMILIES: dict[str, Make] = {
+    "independent": lambda s, run: Independent(
+        s, run, _log_uniform(s, 0.001, 0.05), freedom=s.choice([0, 2, 3, 5])
+    ),
+    "lognormal": lambda s, run: Lognormal(s, run, _log_uniform(s, 0.005, 0.1)),
+    "quantised": lambda s, run: Quantised(
+        s, run, sd := _log_uniform(s, 0.002, 0.02), sd * s.uniform(0.5, 3)
+    ),
+    "autoregressive, memory up to a repetition": lambda s, run: Autoregressive(
+        s, run, 1 - 1 / _log_uniform(s, 2, 15), _log_uniform(s, 0.003, 0.03)
+    ),
+    "autoregressive, memory up to a third of the run": lambda s, run: Autoregressive(
+        s, run, 1 - 1 / _log_uniform(s, 15, run / 3), _log_uniform(s, 0.003, 0.03)
+    ),
+    "two modes in time": lambda s, run: TwoStates(
+        s,
+        run,
+        s.uniform(0.1, 0.4),
+        _log_uniform(s, 1, 100),
+        -s.uniform(0.02, 0.1),
+        _log_uniform(s, 0.002, 0.02),
+    ),
+    "sets of pages": lambda s, run: Pages(
+        s, run, _log_uniform(s, 0.002, 0.03), _log_uniform(s, 0.002, 0.02)
+    ),
+    "two modes of pages": lambda s, run: PageModes(
+        s, run, s.uniform(0.1, 0.4), s.uniform(0.02, 0.1), _log_uniform(s, 0.002, 0.02)
+    ),
+    "warm-up": lambda s, run: WarmUp(
+        s,
+        run,
+        s.randint(2, 10),
+        s.uniform(0.01, 0.1),
+        _log_uniform(s, 0.002, 0.02),
+        s.random() < 0.5,
+    ),
+    "others in spells": _spells,
+}
+"""Series whose parameters are drawn anew for each figure, too."""

@@ -17,12 +17,10 @@ from tierscope.model.event import Column, Evidence, Repetition, Series
 from tierscope.runs.schedule import RepetitionStep, in_rounds
 from tierscope.runs.state import RunState
 
-SAMPLE_S = 0.01
 _SET_UP_S = 0.005
+"""What a repetition takes beside its samples."""
 _COLD = (0.7, 0.9)
 """What the first samples of a repetition reach: its warm-up."""
-_DISTURBED = 0.05
-"""Share of samples that somebody disturbs and that are marked so."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,15 @@ class Design:
     name: str
     figures: int
     budget_s: float
+    populate_s: float = 0.01
+    """What new pages take."""
+    sample_s: float = 0.01
 
 
 DESIGNS = (
     Design("rounds over 30 figures, 2 s each", 30, 2.0),
-    Design("rounds over 30 figures, 1 s each", 30, 1.0),
+    Design("rounds over 30 figures, 2 s each, new pages take 0.3 s", 30, 2.0, populate_s=0.3),
+    Design("rounds over 30 figures, 0.6 s each, samples of 4 ms (quick)", 30, 0.6, sample_s=0.004),
     Design("one figure alone, 2 s", 1, 2.0),
 )
 
@@ -109,9 +111,9 @@ def simulate(make: Make, design: Design, figures: int, seed: str) -> Tally:
 def _run(make: Make, design: Design, seed: str) -> Iterator[tuple[Conclusion, float, int]]:
     """One run: each figure is a process of its own."""
     source = random.Random(seed)
-    specs = [_spec(number, design.budget_s) for number in range(design.figures)]
+    specs = [_spec(number, design) for number in range(design.figures)]
     state = RunState(specs)
-    total = state.left_s() / SAMPLE_S
+    total = state.left_s() / design.sample_s
     processes = {spec.id: make(source, total) for spec in specs}
     clocks = dict.fromkeys(processes, 0.0)
     now = 0.0
@@ -119,40 +121,48 @@ def _run(make: Make, design: Design, seed: str) -> Iterator[tuple[Conclusion, fl
         if not isinstance(step, RepetitionStep):
             continue
         process = processes[step.name]
-        now += _SET_UP_S
-        process.skip((now - clocks[step.name]) / SAMPLE_S)
-        repetition = _repetition(step, process, now, source)
+        new_pages = step.fresh or not state.repetitions[step.name]
+        beside = _SET_UP_S + new_pages * design.populate_s
+        now += beside
+        process.skip((now - clocks[step.name]) / design.sample_s)
+        process.others.skip((now - clocks[step.name]) / design.sample_s)
+        process.begin(new_pages)
+        repetition = _repetition(step, design.sample_s, process, now, source)
         now += repetition.seconds
         clocks[step.name] = now
-        state.add_repetition(repetition, repetition.seconds + _SET_UP_S)
+        state.add_repetition(repetition, repetition.seconds + beside)
     for spec in specs:
         process = processes[spec.id]
-        process.skip((now - clocks[spec.id]) / SAMPLE_S)
+        process.skip((now - clocks[spec.id]) / design.sample_s)
         repetitions = state.repetitions[spec.id]
-        yield conclude(spec, repetitions), process.truth(), len(repetitions)
+        one_set = not any(repetition.fresh for repetition in repetitions[1:])
+        truth = process.truth_here() if one_set else process.truth()
+        yield conclude(spec, repetitions), truth, len(repetitions)
 
 
 def _repetition(
-    step: RepetitionStep, process: Process, at_s: float, source: random.Random
+    step: RepetitionStep, sample_s: float, process: Process, at_s: float, source: random.Random
 ) -> Repetition:
-    samples = max(2, round(step.seconds / SAMPLE_S))
-    process.repetition()
-    values = [math.exp(process.sample()) for _ in range(samples)]
+    samples = max(2, round(step.seconds / sample_s))
+    values: list[float] = []
+    lost: list[float] = []
+    for number in range(samples):
+        values.append(math.exp(process.sample()))
+        lost.append(source.uniform(0, 0.5) if process.others.busy else 0.0)
+        values[number] *= 1 - lost[number]
+        process.others.skip(1)
     for number, share in enumerate(_COLD[: samples - 1]):
         values[number] *= share
-    disturbed = [number for number in range(samples) if source.random() < _DISTURBED]
-    for number in disturbed:
-        values[number] *= source.uniform(0.5, 1)
     series = Series.model_construct(
         name="windows",
-        starts=[number * SAMPLE_S for number in range(samples)],
-        durations=[SAMPLE_S] * samples,
-        disturbed=disturbed,
+        starts=[number * sample_s for number in range(samples)],
+        durations=[sample_s] * samples,
+        lost=lost,
         columns=[Column.model_construct(metric="bandwidth", part="", values=values)],
     )
     return Repetition.model_construct(
         id=step.name,
-        seconds=samples * SAMPLE_S,
+        seconds=samples * sample_s,
         fresh=step.fresh,
         interrupted=False,
         series=[series],
@@ -161,12 +171,14 @@ def _repetition(
     )
 
 
-def _spec(number: int, budget_s: float) -> BandwidthSpec:
+def _spec(number: int, design: Design) -> BandwidthSpec:
     return BandwidthSpec.model_validate(
         {
             "id": f"m{number}", "initiator": "node:0", "target": "node:0", "cpus": [0],
             "placement": {"policy": "bind", "nodes": [{"node": 0}]},
-            "pattern": {"operation": "read", "size": 1 << 20},
-            "sampling": {"precision": 0.01, "budget_s": budget_s, "sample_s": SAMPLE_S},
+            "pattern": {"operation": "read", "size": (number + 1) << 20},
+            "sampling": {
+                "precision": 0.01, "budget_s": design.budget_s, "sample_s": design.sample_s,
+            },
         }
     )  # fmt: skip
