@@ -147,7 +147,9 @@ def series(spec, seconds, said):
     number = repeated[spec["id"]] = repeated.get(spec["id"], 0) + 1
     source = random.Random(f"{spec['id']} {number}")  # the same in every run
     spread = 0.1 if "noisy" in said else 0.001
-    factors = [source.uniform(1 - spread, 1 + spread) for _ in range(samples)]
+    # As many above as below in each repetition, so that none differs from the others by chance.
+    factors = [1 + spread * ((2 * n + 1) / samples - 1) for n in range(samples)]
+    source.shuffle(factors)
     if samples > 4:
         factors[0] = 0.5
     if "zero" in said:

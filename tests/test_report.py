@@ -11,7 +11,7 @@ from tests import synthetic
 
 from tierscope.kinds.views import VIEWS
 from tierscope.model.cause import Cause
-from tierscope.model.event import CountedTraffic, Evidence
+from tierscope.model.event import CountedTraffic, Evidence, Mode
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import doubts, evidence_line, warnings
@@ -189,10 +189,18 @@ def test_a_figure_without_an_interval_says_why() -> None:
     made = synthetic.Maker().make("bandwidth", "node:0", "node:0", {"operation": "read"}, 3e10)
     bare = synthetic.changed(made, ci_low=None, ci_high=None, no_interval="few-samples")
     assert figures.with_interval(bare, 1e9).endswith(" (no interval: few samples)")
-    assert warnings([bare]) == ["1 of 1: no interval: too few samples"]
+    assert warnings([bare]) == ["1 of 1: no interval: too few samples, raise --budget"]
     text = shown(synthetic.run([bare]))
     assert "(no interval: few samples)" in text
     assert "no interval for 1 of 1 figures" in text
+
+
+def test_two_modes_are_said_with_their_shares() -> None:
+    modes = [Mode(share=0.7, value=28.1e9), Mode(share=0.3, value=25.9e9)]
+    figure = measured(28e9, 25.8e9, 28.2e9, evidence=Evidence(cpus=[0], modes=modes))
+    assert warnings([figure]) == [
+        "two modes: x: 70% of samples at 28.1 GB/s, 30% of samples at 25.9 GB/s"
+    ]
 
 
 def test_a_table_says_the_first_doubt_and_the_summary_counts_each() -> None:

@@ -1,11 +1,14 @@
 """What repetitions come to: which samples count, and what is concluded from exactly those."""
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from statistics import mean, median, pstdev
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tierscope.analysis.conclude import InterimAnalysis, conclude, interim_analysis
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
@@ -121,6 +124,28 @@ def test_a_small_change_within_repetitions_extends_the_interval_to_where_it_lead
     assert rising.ci_low is not None
     assert rising.ci_high - rising.estimate > 3 * (rising.estimate - rising.ci_low)
     assert rising.ci_high > 101.2
+
+
+@given(
+    st.integers(2, 12), st.integers(3, 24), st.floats(0.3, 3), st.floats(-6, 0), st.integers(0, 99)
+)
+def test_an_interval_is_above_0_however_samples_scatter_and_change(
+    number: int, length: int, deviation: float, change: float, seed: int
+) -> None:
+    source = random.Random(seed)
+    made = [
+        repetition(
+            {
+                "bandwidth": samples(
+                    length,
+                    lambda i: math.exp(source.gauss(change * i / length, deviation)),
+                )
+            }
+        )
+        for _ in range(number)
+    ]
+    found = conclude(spec(), spread(made)).figures[0]
+    assert found.ci_low is None or 0 < found.ci_low <= found.estimate
 
 
 def test_only_the_first_series_warms_up() -> None:

@@ -155,10 +155,9 @@ class _Kept:
             return estimate.without("disturbed")
         if not self.warm_up.settled:
             return estimate.without("unsettled")
-        if estimate.low is None or estimate.high is None:
-            return estimate
-        beyond = _BEYOND * self.warm_up.drift * estimate.value
-        return estimate.covering(estimate.low + beyond, estimate.high + beyond)
+        # By a factor, so that the interval stays above 0 however large the change is.
+        drift = max(-1.0, min(self.warm_up.drift, 1.0))
+        return estimate.scaled(math.exp(_BEYOND * drift))
 
 
 @dataclass(frozen=True)

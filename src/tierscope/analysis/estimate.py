@@ -97,17 +97,18 @@ class Estimate:
         return Estimate(self.value, low, high, self.effective_n, self.correlation)
 
     def widened(self, share: float) -> "Estimate":
-        """Return it with a share of the median added on each side of the interval.
+        """Return it with an interval that allows for a relative error of all samples, below 1.
 
         A type B uncertainty, as the Guide to the Expression of Uncertainty in Measurement (JCGM
         100:2008, 4.3) calls what is known from elsewhere than from the samples.
         """
+        return self.scaled(1 - share, 1 + share)
+
+    def scaled(self, *factors: float) -> "Estimate":
+        """Return it with an interval that also holds its ends times each of these, above 0."""
         if self.low is None or self.high is None:
             return self
-        more = share * self.value
-        return Estimate(
-            self.value, self.low - more, self.high + more, self.effective_n, self.correlation
-        )
+        return self.covering(self.low * min(factors), self.high * max(factors))
 
 
 def estimate_median(

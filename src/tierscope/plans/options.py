@@ -185,4 +185,4 @@ HOST_PAGES = Option(
     "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 512m, 1g", "base"
 )
 TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)
-GPU_SAMPLING = (PRECISION, BUDGET.but(default="1s"), SAMPLE)
+GPU_SAMPLING = (PRECISION, BUDGET.but(default="1s"), SAMPLE.but(default="5ms"))
