@@ -27,7 +27,7 @@ MACHINES = {
 
 def main(comparisons: int, seed: str) -> None:
     """Print how often a machine seems to differ from itself, and how often a loss is found."""
-    print(f"| runs differ by | {' | '.join(map(str, FIGURES))} figures |")
+    print(f"| standard deviations | {' | '.join(map(str, FIGURES))} figures |")
     print("|---|" + "---|" * len(FIGURES))
     with ProcessPoolExecutor() as workers:
         for name in MACHINES:
