@@ -64,6 +64,18 @@ def test_tags_name_runs(kept: Path) -> None:
     assert (kept / "20260105-140307-quick.tags").read_text() == "golden\n"
 
 
+def test_a_tag_stays_with_runs_that_can_be_compared(kept: Path) -> None:
+    whole, other = "20260105-140307-quick", "20260106-090000-quick"
+    assert do("tag", whole, "golden").exit_code == 0
+    refused = do("tag", other, "golden").exception
+    assert isinstance(refused, UserError)
+    assert f"'golden' names run {whole}, which has no measurement in common" in str(refused)
+    assert do("tag", other, "unlike").exit_code == 0
+    synthetic.write(synthetic.run(synthetic.memory_measurements(synthetic.Maker())[:30]),
+                    kept / "20260108-090000-quick.jsonl")  # fmt: skip
+    assert do("tag", "20260108-090000-quick", "golden").exit_code == 0
+
+
 @pytest.mark.parametrize("tag", ["a b", "last", "../x", "", "x" * 41])
 def test_a_tag_that_is_none(kept: Path, tag: str) -> None:
     assert isinstance(do("tag", "last", tag).exception, UserError)

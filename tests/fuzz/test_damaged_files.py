@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import damaged, damaged_run, run_files
 from tests.gpu import gpu_machine
 
-from tierscope.analysis.expect import read_rules
+from tierscope.analysis.expect import read_expectation
 from tierscope.cli.app import app
 from tierscope.kinds.vocabulary import vocabulary
 from tierscope.machine.cufile_audit import audit, read_cufile
@@ -210,7 +210,7 @@ def test_damaged_golden_values_are_read_or_refused(random: Random, tmp_path: Pat
     file = tmp_path / "rules.yaml"
     file.write_bytes(damaged(random, RULES))
     try:
-        read_rules(file, vocabulary())
+        read_expectation(file, vocabulary())
     except UserError as error:
         one_line(str(error), re.escape(f"{file}:"))
 

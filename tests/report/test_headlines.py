@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests import synthetic
 
+from tierscope.analysis.best import as_good, best_of
 from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
-from tierscope.report.best import as_good, best_of
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run

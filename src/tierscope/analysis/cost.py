@@ -8,6 +8,7 @@ one's. That is an upper bound of what a program notices: it does not wait for ea
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tierscope.analysis.best import best_of, idle_latencies
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError, counted
 from tierscope.model.price import GIB, PricedTier, Prices
@@ -66,17 +67,13 @@ def on_slow(
 
 
 def memory_latency(run: Run, node: int) -> float | None:
-    """Return a node's lowest latency (ns) among those with the largest working set."""
+    """Return a node's lowest idle latency (ns) of all initiators."""
     found = [
-        (int(m.pattern.get("size") or 0), m.estimate)
-        for m in run.measurements
-        if m.target == f"node:{node}"
-        and m.metric == "latency"
-        and m.estimate
-        and "writer" not in m.pattern  # lines of another core's caches
+        m.estimate
+        for (_, target), m in idle_latencies(run.measurements).items()
+        if target == f"node:{node}" and m.estimate
     ]
-    largest = max((size for size, _ in found), default=0)
-    return min((latency for size, latency in found if size == largest), default=None)
+    return min(found, default=None)
 
 
 @dataclass(frozen=True)
@@ -126,13 +123,18 @@ def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placemen
     """
     found = {tier.target: _placement(prices, runs, tier.target) for tier in prices.tiers}
     placements = {target: one for target, one in found.items() if one}
-    for measurement in _usable(runs):
-        parts = _parts(measurement)
-        key = str(parts) if parts else measurement.target
-        if key not in placements and (new := _placement(prices, runs, measurement.target, parts)):
+    usable = [*_usable(runs)]
+    idle = [*idle_latencies(usable).values()]
+    measured: dict[str, list[Measurement]] = {}
+    for m in usable:
+        parts = _parts(m)
+        key = str(parts) if parts else m.target
+        if key not in placements and (new := _placement(prices, runs, m.target, parts)):
             placements[key] = new
-        if key in placements:
-            _add(placements[key], measurement, operation)
+        if m.metric != "latency" or any(m is one for one in idle):
+            measured.setdefault(key, []).append(m)
+    for key, placement in placements.items():
+        _add(placement, measured.get(key, []), operation)
     return [one for one in placements.values()
             if len(one.tiers) == 1 or one.bandwidth or one.latency or one.operations]  # fmt: skip
 
@@ -213,22 +215,23 @@ def _capacity(prices: Prices, runs: Sequence[Run], tier: PricedTier) -> int:
     )
 
 
-def _add(placement: Placement, m: Measurement, operation: str) -> None:
-    if m.metric == "bandwidth" and operation_of(m) == operation:
-        if placement.bandwidth is None or (m.estimate or 0) > placement.bandwidth.estimate:
-            placement.bandwidth = _value(m, operation)
-    elif m.metric == "latency" and not m.pattern.get("load_threads"):
-        # Of idle latencies the one of the largest chase counts, which leaves caches furthest.
-        known = placement.latency.measurement if placement.latency else None
-        if known is None or _size(m) > _size(known) or (
-            _size(m) == _size(known) and (m.estimate or 0) < (known.estimate or 0)
-        ):  # fmt: skip
-            placement.latency = _value(m, "idle")
-    elif m.unit == "1/s":
-        new = _value(m, _what(m))
-        best = next((one for one in placement.operations if one.what == new.what), None)
-        if best is None or new.estimate > best.estimate:
-            placement.operations = [one for one in placement.operations if one is not best] + [new]
+def _add(placement: Placement, measured: Sequence[Measurement], operation: str) -> None:
+    """Set the best figures that were measured of a placement."""
+    best: dict[str, list[Measurement]] = {}
+    for m in measured:
+        if m.metric == "bandwidth" and operation_of(m) == operation:
+            best.setdefault("bandwidth", []).append(m)
+        elif m.metric == "latency":
+            best.setdefault("latency", []).append(m)
+        elif m.unit == "1/s":
+            best.setdefault(_what(m), []).append(m)
+    for what, members in best.items():
+        if what == "bandwidth":
+            placement.bandwidth = _value(best_of(members), operation)
+        elif what == "latency":
+            placement.latency = _value(best_of(members), "idle")
+        else:
+            placement.operations.append(_value(best_of(members), what))
 
 
 def operation_of(m: Measurement) -> str:
@@ -242,10 +245,6 @@ def _what(m: Measurement) -> str:
     keys = m.pattern.get("keys")
     said = [m.kind, *(str(word) for word in words if word)]
     return ", ".join([*said, f"{keys:,} keys"] if isinstance(keys, int) else said)
-
-
-def _size(m: Measurement) -> int:
-    return int(m.pattern.get("size") or 0)
 
 
 def _value(m: Measurement, what: str) -> Value:

@@ -14,18 +14,20 @@ all other kinds B is the initiator and A the target. Each side is an endpoint, a
 (``gpu:*``), a kind of endpoint alone (``node``) or ``*``. Words narrow a rule: a kind of
 measurement (``latency``), an operation (``read``) or a property (``threads=2``, ``size=1g``).
 
-Without ``every`` the best figure of each path has to meet a rule: its highest rate, or the latency
-of its largest working set under its heaviest load. With ``every``, too, what caches can hold counts
-only where the rule names it by ``size`` or ``id``, and the idle points of a curve under load only
-where it names ``load_threads``. Rates of concurrent copies are no path's own: they count with
-``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
-(``gpu:0-3 -> node:0``); so are those of several targets of storage together, which ``jobs`` names,
-too. A metric that is not a headline is looked for in the further figures:
-``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule is not met, either,
-where its path was skipped or failed. A rule that matches nothing is a mistake of its file.
+Without ``every`` the best figure of each path has to meet a rule: its highest rate, its idle
+latency (``idle_latencies``), or the latency under its heaviest load. With ``every``, too, what
+caches can hold counts only where the rule names it by ``size`` or ``id``, and the idle points of a
+curve under load only where it names ``load_threads``. Rates of concurrent copies are no path's own:
+they count with ``every``, or named by ``id``, ``way`` (``way=both-ways-summed``), or all endpoints
+of a set (``gpu:0-3 -> node:0``); so do those of several targets of storage together, which ``jobs``
+names, too. A metric that is not a headline is looked for in the further figures:
+``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule that matches nothing is
+a mistake of its file.
 
-A host is out of order only where a figure misses its bound *beyond doubt*: it was measured, no
-other program disturbed it, and all of its confidence interval misses the bound.
+A rule is *met* where all of a figure's confidence interval meets the bound, and *missed* where none
+of it does. Else it is *inconclusive*: the bound lies within the interval, there is none, or other
+programs disturbed the figure. Where the best of several figures counts, one that meets the bound is
+enough, and all have to miss it. A path that was skipped or failed is *not measured*.
 """
 
 import math
@@ -36,13 +38,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
+from tierscope.analysis.best import conservative_rank, idle_latencies
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.model.gpu import SUM
 from tierscope.model.metric import METRICS
-from tierscope.model.run import Measurement, Run, shared
-from tierscope.plans.grammar import parse_size
+from tierscope.model.run import Measurement, Run, lower_is_better, shared
+from tierscope.plans.grammar import parse_duration, parse_size
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
 OF_LIMIT = "of limit"
@@ -64,7 +67,7 @@ UNITS: dict[str, tuple[str, float]] = {
 """Units of bounds: the unit compared in, and the factor to it."""
 _YES_NO = {"yes": "True", "true": "True", "no": "False", "false": "False"}
 _SHOWN_IN = {"B/s": ("GB/s", 1e9)}
-Doubt = Literal["", "inconclusive", "not measured"]
+Verdict = Literal["met", "missed", "inconclusive", "not measured"]
 
 
 @dataclass(frozen=True)
@@ -97,23 +100,39 @@ class Rule(Model):
     """A metric's unit, or "of limit"."""
 
 
-def read_rules(path: Path, words: Vocabulary) -> list[Rule]:
-    """Return the rules of a file; raises UserError with file, line and key."""
-    return parse_rules(read_text(path, "expectation"), shown(path), words)
+@dataclass(frozen=True)
+class Expectation:
+    """An expectation file."""
+
+    rules: list[Rule]
+    again_s: float = 0.0
+    """For how long what is inconclusive is measured again, at most."""
 
 
-def parse_rules(text: str, path: str, words: Vocabulary) -> list[Rule]:
-    """Return the rules of a text; ``path`` is for error messages only."""
+def read_expectation(path: Path, words: Vocabulary) -> Expectation:
+    """Return what a file has; raises UserError with file, line and key."""
+    return parse_expectation(read_text(path, "expectation"), shown(path), words)
+
+
+def parse_expectation(text: str, path: str, words: Vocabulary) -> Expectation:
+    """Return what a text has; ``path`` is for error messages only."""
     root = compose(text, path)
     if root is None:
         raise UserError(f"{path}:1: the file is empty; it needs a key 'rules'")
     place = Place(path)
-    top = mapping(place, root, "the file", ("version", "rules"))
+    top = mapping(place, root, "the file", ("version", "again", "rules"))
     if "version" in top and scalar(place, top["version"], "version") != _VERSION:
         raise place.error(top["version"], f"key 'version': this tierscope reads {_VERSION}")
     if "rules" not in top:
         raise place.error(root, "the file has no key 'rules'")
-    return [_item(place, node, words) for node in sequence(place, top["rules"], "rules")]
+    again_s = 0.0
+    if "again" in top:
+        try:
+            again_s = parse_duration(scalar(place, top["again"], "again"), 0, 86400)
+        except UserError as error:
+            raise place.error(top["again"], f"key 'again': {error}") from None
+    rules = [_item(place, node, words) for node in sequence(place, top["rules"], "rules")]
+    return Expectation(rules, again_s)
 
 
 def _item(place: Place, node: Any, words: Vocabulary) -> Rule:
@@ -266,21 +285,20 @@ class Finding(Model):
     kind: str = ""
     pattern: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
     """Properties that distinguish the measurement from others of its path."""
-    passed: bool
-    doubt: Doubt = ""
-    """Why a finding that did not pass is no reason to drain a host; empty: it is one."""
+    verdict: Verdict
     said: str
     """The figure beside the bound, or why there is none."""
-
-    @property
-    def missed(self) -> bool:
-        """Whether a figure misses its bound beyond doubt."""
-        return not self.passed and not self.doubt
 
 
 def check(run: Run, rules: list[Rule]) -> list[Finding]:
     """Compare a run with each rule: a finding for each path, or measurement, that it is about."""
     return [finding for rule in rules for finding in _check(run, rule)]
+
+
+def best_figures(run: Run, rule: Rule) -> list[Measurement]:
+    """Return the best figure of each path that a rule is about."""
+    _, measured = _matched(run, rule)
+    return [members[0] for members in _by_path([m for m in measured if _is_meant(rule, m)])]
 
 
 def refuse_unmatched(run: Run, findings: list[Finding]) -> None:
@@ -296,18 +314,26 @@ def refuse_unmatched(run: Run, findings: list[Finding]) -> None:
 
 
 def _check(run: Run, rule: Rule) -> list[Finding]:
-    matched = [one for m in run.measurements for one in _figures(rule, m) if _matches(rule, one)]
-    measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
+    matched, measured = _matched(run, rule)
     meant = [m for m in measured if _is_meant(rule, m)]
-    compared = meant if rule.every else _best_by_path(meant)
-    paths = {(m.initiator, m.target) for m in compared}
-    missing: dict[tuple[str, str], Measurement] = {}
+    if rule.every:
+        found = [_compared(rule, m) for m in meant]
+    else:
+        found = [_deciding(rule, members) for members in _by_path(meant)]
+    paths = {finding.path for finding in found}
+    missing: dict[str, Measurement] = {}
     for m in matched:
-        if m.status != "measured" and (m.initiator, m.target) not in paths:
-            missing.setdefault((m.initiator, m.target), m)
-    if not compared and not missing:
+        if m.status != "measured" and (path := _path_of(m)) not in paths:
+            missing.setdefault(path, m)
+    if not found and not missing:
         return [_unmatched(rule, matched, measured)]
-    return [_compared(rule, m) for m in compared] + [_missing(rule, m) for m in missing.values()]
+    return found + [_missing(rule, m) for m in missing.values()]
+
+
+def _matched(run: Run, rule: Rule) -> tuple[list[Measurement], list[Measurement]]:
+    """Return what a rule matches, and those of it that have a figure in its unit."""
+    matched = [one for m in run.measurements for one in _figures(rule, m) if _matches(rule, one)]
+    return matched, [m for m in matched if m.status == "measured" and _comparable(rule, m)]
 
 
 def _figures(rule: Rule, m: Measurement) -> list[Measurement]:
@@ -360,52 +386,62 @@ def _comparable(rule: Rule, m: Measurement) -> bool:
     return m.unit == rule.unit or (rule.unit == OF_LIMIT and m.unit == "B/s")
 
 
-def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
-    paths: dict[tuple[str, ...], Measurement] = {}
+def _by_path(measured: list[Measurement]) -> list[list[Measurement]]:
+    """Return the figures of which the best one counts for its path, that one first."""
+    idle = [*idle_latencies(measured).values()]
+    paths: dict[tuple[str, ...], list[Measurement]] = {}
     for m in measured:
         key = (m.initiator, m.target, m.kind, *(m.pattern.get(k, "") for k in ("metric", "part")))
-        known = paths.get(key)
-        if known is None or _rank(m) > _rank(known):
-            paths[key] = m
-    return list(paths.values())
+        paths.setdefault(key, []).append(m)
+    return [_candidates(members, idle) for members in paths.values()]
 
 
-def _rank(m: Measurement) -> tuple[float, float, float]:
-    estimate = m.estimate or 0.0
-    metric = METRICS.get(m.metric or "")
-    if metric is not None and metric.better == "lower":
-        heaviest_load = -float(m.pattern.get("delay_ns") or 0)
-        return float(m.pattern.get("size", 0)), heaviest_load, -estimate
-    return estimate, 0.0, 0.0
+def _candidates(measured: list[Measurement], idle: list[Measurement]) -> list[Measurement]:
+    if lower_is_better(measured[0]):
+        loaded = [m for m in measured if m.pattern.get("load_threads")]
+        heaviest = min((float(m.pattern.get("delay_ns") or 0) for m in loaded), default=None)
+        measured = (
+            [m for m in loaded if float(m.pattern.get("delay_ns") or 0) == heaviest]
+            or [m for m in measured if any(m is one for one in idle)]
+            or measured
+        )
+    return sorted(measured, key=conservative_rank, reverse=True)
+
+
+def _deciding(rule: Rule, candidates: list[Measurement]) -> Finding:
+    """Return what decides for a path: one figure that meets the rule is enough, and all have to
+    miss it."""
+    findings = [_compared(rule, m) for m in candidates]
+    order: tuple[Verdict, ...] = ("met", "inconclusive", "missed")
+    return min(findings, key=lambda finding: order.index(finding.verdict))
 
 
 def _compared(rule: Rule, m: Measurement) -> Finding:
     value = m.efficiency if rule.unit == OF_LIMIT else m.estimate
     if value is None:
-        return _finding(rule, m, False, "its limit is not known", "inconclusive")
-    passed = {
-        ">=": value >= rule.bound,
-        "<=": value <= rule.bound,
-        ">": value > rule.bound,
-        "<": value < rule.bound,
-    }[rule.comparison]
+        return _finding(rule, m, "inconclusive", "its limit is not known")
+    verdict, why = _verdict(rule, m, value)
     said = _said(rule, m, value)
-    why = "" if passed else _why_inconclusive(rule, m, value)
-    if why:
-        return _finding(rule, m, False, f"{said}; {why}", "inconclusive")
-    return _finding(rule, m, passed, said)
+    return _finding(rule, m, verdict, f"{said}; {why}" if why else said)
 
 
-def _why_inconclusive(rule: Rule, m: Measurement, value: float) -> str:
-    """Return why a figure that misses its bound may meet it on a quiet host; empty: it does not."""
+def _verdict(rule: Rule, m: Measurement, value: float) -> tuple[Verdict, str]:
+    """Return whether a figure meets its bound, and why that is inconclusive."""
     if m.evidence is not None and m.evidence.disturbed:
-        return "other programs disturbed it"
+        return "inconclusive", "other programs disturbed it"
     if m.ci_low is None or m.ci_high is None or not m.estimate:
-        return "it has no confidence interval"
+        return "inconclusive", "it has no confidence interval"
     scale = value / m.estimate  # to shares of the limit, where the rule is about those
-    at_least = rule.comparison in (">=", ">")
-    reaches = m.ci_high * scale >= rule.bound if at_least else m.ci_low * scale <= rule.bound
-    return "its confidence interval reaches the bound" if reaches else ""
+    low, high = m.ci_low * scale, m.ci_high * scale
+    meets = {
+        ">=": (low >= rule.bound, high >= rule.bound),
+        ">": (low > rule.bound, high > rule.bound),
+        "<=": (high <= rule.bound, low <= rule.bound),
+        "<": (high < rule.bound, low < rule.bound),
+    }[rule.comparison]
+    if all(meets):
+        return "met", ""
+    return ("inconclusive", "the bound is within its interval") if any(meets) else ("missed", "")
 
 
 def _said(rule: Rule, m: Measurement, value: float) -> str:
@@ -421,7 +457,7 @@ def _said(rule: Rule, m: Measurement, value: float) -> str:
 
 
 def _missing(rule: Rule, m: Measurement) -> Finding:
-    return _finding(rule, m, False, f"{m.status}: {m.reason}", "not measured")
+    return _finding(rule, m, "not measured", f"{m.status}: {m.reason}")
 
 
 def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measurement]) -> Finding:
@@ -440,22 +476,24 @@ def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measuremen
         rule=rule.text,
         where=rule.where,
         path="",
-        passed=False,
-        doubt="not measured",
+        verdict="not measured",
         said=said,
     )
 
 
-def _finding(rule: Rule, m: Measurement, passed: bool, said: str, doubt: Doubt = "") -> Finding:
+def _path_of(m: Measurement) -> str:
+    return f"{m.initiator} → {m.target}"
+
+
+def _finding(rule: Rule, m: Measurement, verdict: Verdict, said: str) -> Finding:
     return Finding(
         name=rule.name,
         rule=rule.text,
         where=rule.where,
-        path=f"{m.initiator} → {m.target}",
+        path=_path_of(m),
         id=m.id,
         kind=m.kind,
         pattern=m.pattern,
-        passed=passed,
-        doubt=doubt,
+        verdict=verdict,
         said=said,
     )

@@ -105,13 +105,13 @@ def check(
     others. Of the hosts that are named at most 5% are false alarms. Rules are those of 'tierscope
     check'.
 
-    --drain drains hosts that are not measured in full, or of which a figure misses beyond doubt.
-    Those whose figures were disturbed or not measured, or reach the bound with their intervals, it
-    names on stderr as inconclusive.
+    --drain drains hosts of which a figure is slower than its group, or misses its golden value,
+    by more than its interval. Those whose figures were disturbed or not measured, or have the bound
+    within their intervals, it names on stderr as inconclusive.
 
-    Exit status: 0 accepted, 1 a host is slower than its group, not up to golden values, or not
-    measured in full, 2 the request or a file is wrong: a rule that matches nothing on any host is,
-    and then nothing is drained.
+    Exit status: 0 accepted, 1 a host is slower than its group or misses a golden value, 2 the
+    request or a file is wrong: a rule that matches nothing on any host is, and then nothing is
+    drained, 3 nothing worse than inconclusive, or not measured in full.
 
     \b
     Examples:
@@ -156,7 +156,9 @@ def check(
         return json.dumps({**found.model_dump(mode="json"), **listed})
 
     output.emit(in_json, tables)
-    return int(ExitCode.ALL_MEASURED if found.accepted else ExitCode.SOMETHING_FAILED)
+    if found.accepted:
+        return int(ExitCode.ALL_MEASURED)
+    return int(ExitCode.SOMETHING_FAILED if found.drain() else ExitCode.NOTHING_MEASURED)
 
 
 @options.command()
@@ -245,13 +247,13 @@ def _compared(
     expect: Path | None, by: str, minimum: str
 ) -> "tuple[list[Rule], dict[str, str] | None, float]":
     """Return golden values, the groups of a file, and the share that counts as slower."""
-    from tierscope.analysis.expect import read_rules
+    from tierscope.analysis.expect import read_expectation
     from tierscope.fleet.groups import read_groups
     from tierscope.fleet.outliers import BY
     from tierscope.kinds.vocabulary import vocabulary
     from tierscope.plans.grammar import parse_share
 
-    rules = read_rules(expect, vocabulary()) if expect else []
+    rules = read_expectation(expect, vocabulary()).rules if expect else []
     with options.blaming("--minimum"):
         share = parse_share(minimum, -1e-9, 0.99)
     return rules, None if by in BY else read_groups(Path(by)), share

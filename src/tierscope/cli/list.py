@@ -7,11 +7,13 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.output import Output
-from tierscope.model.errors import shown
-from tierscope.runs.store import find_run
+from tierscope.model.errors import UserError, shown
+from tierscope.runs.store import find_run, tags_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tierscope.model.run import Run
 
 
 @options.command("list")
@@ -54,7 +56,8 @@ def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], output: Output
     """Tag a run; wherever a command takes a run, it also takes a tag.
 
     A tag has at most 40 letters, digits and . - _ signs. Where several runs have the same tag, it
-    names the newest of them. Without a TAG, print the run's tags.
+    names the newest of them. A tag of a run moves to one that has measurements in common with it
+    only, since scripts compare with it. Without a TAG, print the run's tags.
 
     \b
     Examples:
@@ -66,7 +69,29 @@ def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], output: Output
     from tierscope.runs.read import read_run
 
     path = find_run(run)
-    read_run(path)
+    found = read_run(path)
+    for name in tags:
+        _refuse_unlike(name, path, found)
     kept = set_tags(path, list(tags), list(remove))
     name = shown(path.stem)
     output.emit({"run": name, "tags": kept}, f"{name}: {', '.join(kept) if kept else 'no tags'}")
+
+
+def _refuse_unlike(tag: str, path: Path, run: "Run") -> None:
+    """Raise UserError where a tag names a run with which this one cannot be compared at all."""
+    from tierscope.analysis.compare import join
+    from tierscope.runs.read import read_run
+
+    try:
+        tagged = find_run(tag)
+        before = read_run(tagged)
+    except UserError:
+        return
+    if tag not in tags_of(tagged) or tagged == path:
+        return
+    if not any(old and new for old, new in join(before, run)):
+        raise UserError(
+            f"'{tag}' names run {shown(tagged.stem)}, which has no measurement in common with this "
+            f"one: `compare {tag}` would compare nothing; take it away first, by "
+            f"`tierscope tag {tag} --remove {tag}`, or choose another tag"
+        )

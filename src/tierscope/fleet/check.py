@@ -63,7 +63,7 @@ class FleetCheck(Model):
     rules: Count
     """Number of golden values that each host has to meet."""
     unmet: list[Unmet]
-    """Those whose finding has a doubt are no reason to drain the host."""
+    """Only what is missed is a reason to drain the host."""
     emulated: Count
     """Hosts that are emulated, so their figures mean nothing."""
     together: list[TogetherFigure]
@@ -75,32 +75,29 @@ class FleetCheck(Model):
         return not (self.unmeasured or self.verdict.outliers or self.unmet)
 
     def drain(self) -> list[Drain]:
-        """Return the hosts with a defect beyond doubt, grouped by reason."""
+        """Return the hosts of which a figure is too slow beyond its interval, by reason."""
         return _by_reason(self._reasons())
 
     def inconclusive(self) -> list[Drain]:
         """Return the hosts that are not accepted but not drained either, grouped by reason."""
         drained = self._reasons()
-        doubts: dict[str, str] = {}
+        doubts: dict[str, str] = {one.host: one.state for one in self.unmeasured}
         for outlier in self.verdict.outliers:
             if outlier.doubt:
                 doubts.setdefault(outlier.host, f"slow {_said(outlier)}: {outlier.doubt}")
         for unmet in self.unmet:
-            if unmet.finding.doubt:
-                said = f"golden value {unmet.finding.name}: {unmet.finding.doubt}"
-                doubts.setdefault(unmet.host, said)
+            said = f"golden value {unmet.finding.name}: {unmet.finding.verdict}"
+            doubts.setdefault(unmet.host, said)
         return _by_reason({host: why for host, why in doubts.items() if host not in drained})
 
     def _reasons(self) -> dict[str, str]:
         """Return the hosts to drain, with reasons."""
         reasons: dict[str, str] = {}
-        for one in self.unmeasured:
-            reasons.setdefault(one.host, f"tierscope: {one.state}")
         for outlier in self.verdict.outliers:
             if not outlier.doubt:
                 reasons.setdefault(outlier.host, f"tierscope: slow {_said(outlier)}")
         for unmet in self.unmet:
-            if unmet.finding.missed:
+            if unmet.finding.verdict == "missed":
                 reasons.setdefault(unmet.host, f"tierscope: golden value {unmet.finding.name}")
         return reasons
 
@@ -152,7 +149,7 @@ def check_fleet(
         if host.run:
             found = check(read_run(Path(place) / host.run), rules)
             matched |= {(one.where, one.rule) for one in found if one.path}
-            unmet += [Unmet(host=host.host, finding=one) for one in found if not one.passed]
+            unmet += [Unmet(host=host.host, finding=one) for one in found if one.verdict != "met"]
     _refuse_unmatched(unmet, matched, {one.host for one in hosts if one.state == _MEASURED})
     return FleetCheck(
         hosts=len(hosts),

@@ -113,15 +113,15 @@ def _path_text(one: Outlier) -> str:
 
 def _show_unmet(console: Console, found: FleetCheck) -> None:
     title(console, "Golden values that are not met")
-    headings = ("rule", "hosts", "path", "first of them")
+    headings = ("rule", "verdict", "hosts", "path", "first of them")
     table = new_table(*headings, words=headings)
-    rules: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for one in found.unmet:
-        key = one.finding.name, one.finding.path
+    rules: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for one in sorted(found.unmet, key=lambda one: one.finding.verdict != "missed"):
+        key = one.finding.name, one.finding.verdict, one.finding.path
         rules.setdefault(key, []).append((one.host, one.finding.said))
-    for (name, path), members in list(rules.items())[:_MOST]:
+    for (name, verdict, path), members in list(rules.items())[:_MOST]:
         hosts = compress(host for host, _ in members)
-        table.add_row(name, hosts, path, members[0][1])
+        table.add_row(name, verdict, hosts, path, members[0][1])
     console.print(table)
 
 
@@ -138,11 +138,14 @@ def _show_summary(console: Console, found: FleetCheck) -> None:
     if found.inconclusive():
         note(console, inconclusive_line(found.inconclusive()))
     slow = len(verdict.outliers)
-    golden = len({one.host for one in found.unmet})
+    missed = {one.host for one in found.unmet if one.finding.verdict == "missed"}
+    unknown = {one.host for one in found.unmet} - missed
+    golden = [f"{len(missed)} not up to golden values"]
+    golden += [f"{len(unknown)} inconclusive"] if unknown else []
     parts = [
         f"{counted(found.hosts, 'host')}, {verdict.judged} compared",
         f"{slow} slower than their group",
-        *([f"{golden} not up to golden values"] if found.rules else []),
+        *(golden if found.rules else []),
         f"{len(found.unmeasured)} not measured in full",
     ]
     console.print("; ".join(parts))
@@ -177,12 +180,18 @@ def _plain(text: str) -> str:
 def check_xml(found: FleetCheck, name: str) -> str:
     """Return JUnit XML: a test case for each thing that is wrong with a host, and for the rest one
     of all hosts that were compared, one of all that were measured, one a golden value."""
-    wrong = [("measured", one.host, f"{one.state}: {one.reason}") for one in found.unmeasured]
-    wrong += [("like its group", one.host, _outlier_text(one)) for one in found.verdict.outliers]
-    wrong += [
-        (f"golden value {one.finding.name}", one.host, f"{one.finding.path} {one.finding.said}")
-        for one in found.unmet
-    ]
+    cases = []
+    for host in found.unmeasured:
+        said = f"{host.state}: {host.reason}"
+        cases.append(Case("measured", host.host, said, error=said))
+    for outlier in found.verdict.outliers:
+        said = _outlier_text(outlier)
+        cases.append(Case("like its group", outlier.host, said, failure=said))
+    for unmet in found.unmet:
+        one = unmet.finding
+        said = f"{one.path} {one.said}"
+        missed, doubtful = (said, None) if one.verdict == "missed" else (None, said)
+        cases.append(Case(f"golden value {one.name}", unmet.host, said, missed, doubtful))
     passed = [
         ("measured", counted(found.hosts - len(found.unmeasured), "host")),
         ("like its group", f"{found.verdict.judged - len(found.verdict.outliers)} hosts"),
@@ -190,5 +199,4 @@ def check_xml(found: FleetCheck, name: str) -> str:
     if found.rules:
         good = found.hosts - len({one.host for one in found.unmet})
         passed.append(("golden values", f"{counted(found.rules, 'rule')} met by {good} hosts"))
-    cases = [Case(kind, host, said, said) for kind, host, said in wrong]
     return junit_xml(f"fleet {name}", [*cases, *(Case(*one) for one in passed)])

@@ -6,19 +6,48 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.analysis.expect import Finding
+from tierscope.analysis.expect import Finding, Verdict
+from tierscope.model.errors import counted
 from tierscope.model.run import Run
 from tierscope.report.junit import Case, junit_xml
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import SafeTable
 
+_STYLES: dict[Verdict, str] = {
+    "missed": "bold red",
+    "inconclusive": "yellow",
+    "not measured": "yellow",
+    "met": "green",
+}
+"""What needs attention first, first."""
+
+
+def verdict_line(findings: list[Finding]) -> str:
+    """Say in one line what the findings come to: "2 rules missed, 1 inconclusive, 5 met"."""
+    rules: dict[str, list[Verdict]] = {}
+    for finding in findings:
+        rules.setdefault(finding.name, []).append(finding.verdict)
+    worst = Counter(min(verdicts, key=[*_STYLES].index) for verdicts in rules.values())
+    counts = [(worst[verdict], verdict) for verdict in _STYLES if worst[verdict]]
+    (count, verdict), *others = counts
+    if not others:
+        return (
+            f"All rules are met: {count}"
+            if verdict == "met"
+            else f"{counted(count, 'rule')} {verdict}"
+        )
+    return ", ".join(
+        [f"{counted(count, 'rule')} {verdict}", *(f"{n} {word}" for n, word in others)]
+    )
+
 
 def show_findings(console: Console, findings: list[Finding]) -> None:
-    """Print the findings rule by rule, the rules first that failed, and in them what failed."""
+    """Print the verdict, then the findings rule by rule, those first that need attention."""
     rules: dict[str, list[Finding]] = {}
     for finding in findings:
         rules.setdefault(finding.name, []).append(finding)
-    for name, members in sorted(rules.items(), key=lambda rule: all(f.passed for f in rule[1])):
+    console.print(Text(verdict_line(findings), style="bold"))
+    for name, members in sorted(rules.items(), key=lambda rule: min(map(_urgency, rule[1]))):
         rule = members[0].rule
         console.print()
         console.print(Text(name if name == rule else f"{name}: {rule}", style="bold"))
@@ -27,22 +56,16 @@ def show_findings(console: Console, findings: list[Finding]) -> None:
         for _ in range(3):
             table.add_column(overflow="fold")
         telling = _telling(members)
-        for finding in sorted(members, key=lambda f: (f.passed, not f.missed)):
-            style = "green" if finding.passed else "bold red" if finding.missed else "yellow"
-            word = "pass" if finding.passed else finding.doubt or "FAIL"
-            verdict = Text(f"  {word}", style=style)
+        for finding in sorted(members, key=_urgency):
+            verdict = Text(f"  {finding.verdict}", style=_STYLES[finding.verdict])
             table.add_row(
                 verdict, Text(finding.path), Text(telling[finding.id]), Text(finding.said)
             )
         console.print(table)
-    console.print()
-    doubts = Counter[str](finding.doubt for finding in findings if finding.doubt)
-    words: dict[str, int] = {
-        "passed": sum(finding.passed for finding in findings),
-        "failed": sum(finding.missed for finding in findings),
-        **doubts,
-    }
-    console.print(", ".join(f"{count} {word}" for word, count in words.items()))
+
+
+def _urgency(finding: Finding) -> int:
+    return [*_STYLES].index(finding.verdict)
 
 
 def _telling(findings: list[Finding]) -> dict[str, str]:
@@ -70,15 +93,14 @@ def _telling(findings: list[Finding]) -> dict[str, str]:
 
 
 def findings_xml(run: Run, findings: list[Finding]) -> str:
-    """Return JUnit XML: a test case for each finding."""
+    """Return JUnit XML: a test case for each finding; what is inconclusive is an error of it."""
     started = datetime.fromisoformat(run.header.started).isoformat(timespec="seconds")
-    cases = [
-        Case(
-            finding.name,
-            f"{finding.path} {finding.id}".strip() or finding.rule,
-            finding.said,
-            None if finding.passed else f"{finding.where}: {finding.rule}\n{finding.said}",
-        )
-        for finding in findings
-    ]
+    cases = []
+    for finding in findings:
+        name = f"{finding.path} {finding.id}".strip() or finding.rule
+        text = f"{finding.where}: {finding.rule}\n{finding.said}"
+        doubtful = finding.verdict in ("inconclusive", "not measured")
+        failure = text if finding.verdict == "missed" else None
+        error = text if doubtful else None
+        cases.append(Case(finding.name, name, finding.said, failure, error))
     return junit_xml(run.header.name, cases, hostname=run.header.host, timestamp=started)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from tierscope.model.path import Limit
-from tierscope.model.run import Figure, Measurement, is_unreliable, lower_is_better
+from tierscope.model.run import Figure, Measurement, is_unreliable
 from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
@@ -214,19 +214,6 @@ def value_and_half(measurement: Figured) -> tuple[float, float]:
     low = value if measurement.ci_low is None else measurement.ci_low
     high = value if measurement.ci_high is None else measurement.ci_high
     return value, max(value - low, high - value, 0.0)
-
-
-def conservative_rank(measurement: Measurement) -> tuple[bool, float]:
-    """Return what to compare figures by, higher is better: the interval's worse end.
-
-    An imprecise figure whose median happens to be high is not a best one, and one without an
-    interval comes after all that have one.
-    """
-    value = measurement.estimate or 0.0
-    known = has_interval(measurement)
-    if lower_is_better(measurement):
-        return known, -(value if measurement.ci_high is None else measurement.ci_high)
-    return known, value if measurement.ci_low is None else measurement.ci_low
 
 
 def share_text(share: float) -> str:

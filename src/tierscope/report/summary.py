@@ -7,15 +7,17 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.best import as_good, best_of, idle_latencies
 from tierscope.analysis.knee import SHARE
 from tierscope.machine.nvidia import pci_address
 from tierscope.model.errors import counted
 from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
-from tierscope.report.best import as_good, best_of, best_rates, memory_latencies
+from tierscope.report.best import best_rates
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import described, missing_by_cause, path_name
+from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
@@ -211,10 +213,10 @@ def best_and_worst(measured: list[Measurement], views: Views) -> str:
     """Name the fastest and the slowest path."""
     moved = [m for m in measured if m.unit == "B/s"]
     rates = best_rates([m for m in moved if not m.fits_caches] or moved)
-    times = memory_latencies([m for m in measured if view_of(views, m.kind).represents_path])
+    times = idle_latencies(m for m in measured if view_of(views, m.kind).represents_path)
     parts = _of_rates(rates)
     if times:
-        by = sorted(times, key=lambda m: m.estimate or 0.0)
+        by = sorted(times.values(), key=lambda m: m.estimate or 0.0)
         if len(by) > 1:
             parts.append(f"latency ranges from {described(by[0])} to {described(by[-1])}")
         else:
@@ -374,10 +376,12 @@ def _extremes(
                 words.append(f"{counted(len(others), 'other path')} may be as fast")
             yield _figure(label, top, ", ".join(filter(None, words)))
     own = [m for m in measured if view_of(views, m.kind).represents_path]
-    if times := memory_latencies(own):
-        lowest = best_of(times)
+    if times := idle_latencies(own):
+        lowest = best_of([*times.values()])
         size = figures.size_text(lowest.pattern.get("size") or 0)
-        yield _figure("Idle latency", lowest, f"{path_name(lowest)}, over {size}")
+        pages = label_of("pages", lowest.pattern.get("pages", ""), lowest.kind)
+        over = ", ".join(filter(None, (f"over {size}", pages)))
+        yield _figure("Idle latency", lowest, f"{path_name(lowest)}, {over}")
 
 
 def _on_gpu(measurement: Measurement) -> bool:

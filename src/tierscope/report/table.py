@@ -13,6 +13,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.best import conservative_rank
 from tierscope.model.metric import (
     DISTRIBUTIONS,
     OF_ENERGY,
@@ -398,7 +399,7 @@ def grid_table(
         table.add_column(one.heading, justify="right", no_wrap=True)
     for row in grid.rows:
         in_row = [cell for c in grid.columns if (cell := grid.cells.get((row, c)))]
-        best = max(in_row, key=figures.conservative_rank)
+        best = max(in_row, key=conservative_rank)
         marked = best if len(in_row) > 1 else None
         cells = [grid.cells.get((row, column)) for column in columns]
         table.add_row(

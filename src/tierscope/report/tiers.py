@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.analysis.best import best_of_path, idle_latencies
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind
 from tierscope.model.path import Limit
 from tierscope.model.run import Header, Measurement, Run, is_unreliable, lower_is_better, shared
 from tierscope.report import figures
-from tierscope.report.best import best_of_path, known_endpoint, memory_latencies
+from tierscope.report.best import known_endpoint
 from tierscope.report.view import Views, view_of
 
 _LOCAL, _REMOTE = "local DRAM", "remote DRAM"
@@ -67,11 +68,7 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
         found = {"bandwidth": rates, "latency": times}.get(str(m.metric))
         if found is not None:
             found.setdefault(ends, []).append(m)
-    chosen = {
-        (m.initiator, m.target): m
-        for m in memory_latencies([m for members in times.values() for m in members])
-    }
-    chosen = stood_for | chosen
+    chosen = stood_for | idle_latencies(m for members in times.values() for m in members)
     grouped: dict[str, list[Tier]] = {}
     for ends in dict.fromkeys([*rates, *chosen]):
         initiator, target = ends

@@ -96,7 +96,7 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     What was measured counts: a measurement goes on with the rest of its budget. Raises UserError
     where the machine is another one, or another process goes on with the run.
     """
-    _check_machine(run.path, run.header, topology)
+    check_machine(run.path, run.header, topology, "resume it")
     if run.header.topology is not None:  # data sheets as they were when the run began
         topology = topology.model_copy(update={"ratings": run.header.topology.ratings})
     capabilities()
@@ -104,11 +104,11 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     return carry_on(run.header, writer, run.state, topology, watch)
 
 
-def _check_machine(path: Path, header: Header, topology: Topology) -> None:
+def check_machine(path: Path, header: Header, topology: Topology, what_to_do: str) -> None:
     """Refuse another machine, or one that has changed: its figures do not belong to this run."""
     if header.host != topology.host:
         raise UserError(
-            f"run '{path}' is of host {header.host}, this is {topology.host}; resume it there"
+            f"run '{path}' is of host {header.host}, this is {topology.host}; {what_to_do} there"
         )
     now = summarize(topology)
     for what in ("cpu", "packages", "cores", "usable_cpus", "gpus"):

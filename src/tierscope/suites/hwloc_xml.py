@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
+from tierscope.analysis.best import idle_latencies
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.run import Measurement, Run
-from tierscope.suites.matrix import idle_latencies, peak_bandwidths
+from tierscope.suites.matrix import peak_bandwidths
 
 _HIGHER_FIRST, _LOWER_FIRST, _NEED_INITIATOR = 1, 2, 4  # hwloc_memattr_flag_e
 _MIB = 1 << 20
@@ -31,7 +32,7 @@ def with_measured(machine: str, run: Run) -> str:
         if element.get("type") == "NUMANode"
     }
     found = {
-        "latency": idle_latencies(run),
+        "latency": idle_latencies(run.measurements),
         "read": peak_bandwidths(run, "read"),
         "write": peak_bandwidths(run, "write"),
     }

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.best import best_of_path, idle_latencies
 from tierscope.analysis.curve import latency_at, summarize
 from tierscope.kinds.loaded_latency import show as curve_points
 from tierscope.kinds.loaded_latency.show import rate_text
@@ -20,7 +21,6 @@ from tierscope.plans.expand import expand
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request
 from tierscope.report import figures
-from tierscope.report.best import best_of_path
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
@@ -78,16 +78,6 @@ def _request(kind: str, names: tuple[str, ...], values: dict[str, str]) -> Reque
     return Request(kind=kind, options=taken)
 
 
-def idle_latencies(run: Run) -> dict[Pair, Measurement]:
-    """Return each pair's idle latency, of the largest chase."""
-    found: dict[Pair, Measurement] = {}
-    for m in _measured(run, "latency"):
-        before = found.get((m.initiator, m.target))
-        if before is None or int(m.pattern["size"]) > int(before.pattern["size"]):
-            found[m.initiator, m.target] = m
-    return found
-
-
 def peak_bandwidths(run: Run, operation: str) -> dict[Pair, Measurement]:
     """Return each pair's highest bandwidth of an operation, whatever its thread count."""
     found: dict[Pair, list[Measurement]] = {}
@@ -117,7 +107,7 @@ def _measured(run: Run, kind: str) -> list[Measurement]:
 def firmware_lines(run: Run) -> list[str]:
     """Compare what ACPI tables say of pairs with what was measured."""
     nodes = {int(node["node"]): node for node in run.header.machine["nodes"]}
-    latencies = idle_latencies(run)
+    latencies = idle_latencies(_measured(run, "latency"))
     reads = peak_bandwidths(run, "read")
     lines = []
     for pair in latencies | reads:
@@ -177,7 +167,7 @@ def _node_of(endpoint: str) -> int | None:
 def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> None:
     """Print a matrix for each figure; ``rates`` are the loads, in bytes/s, that were asked for."""
     show_machine(console, run)
-    idle = idle_latencies(run)
+    idle = idle_latencies(_measured(run, "latency"))
     _show(console, "Idle latency, ns", idle, lambda m: figures.with_interval(m, 1.0))
     for operation in operations(run):
         peaks = peak_bandwidths(run, operation)

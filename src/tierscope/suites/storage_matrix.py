@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tierscope.analysis.best import best_of
 from tierscope.kinds.io.show import io_remarks, on, rate_text
 from tierscope.kinds.io.spec import IoJob, IoSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
@@ -29,7 +30,6 @@ from tierscope.plans.machine import cpu_nodes, initiator_cpus
 from tierscope.plans.pinning import pinned
 from tierscope.plans.request import Request
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.evidence import targets_text, warnings
 from tierscope.report.figures import Figured
 from tierscope.report.run import show_machine

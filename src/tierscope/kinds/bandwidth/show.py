@@ -6,13 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
+from tierscope.analysis.best import best_of, best_of_path
 from tierscope.analysis.knee import SHARE, Knee, knee_of
 from tierscope.kinds.bandwidth.spec import LIBRARY, arrays_of
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError, counted
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
-from tierscope.report.best import best_of, best_of_path
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.generic import (

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from tierscope.analysis.best import best_of, conservative_rank
 from tierscope.kinds.checkpoint.spec import CheckpointEvidence, Checkpoints
 from tierscope.model.run import Figure, Measurement
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.figures import side_figure, size_text
 from tierscope.report.naming import path_name
 from tierscope.report.pictures import generic, shapes
@@ -103,7 +103,7 @@ def _fastest(measured: Sequence[Measurement]) -> Iterator[str]:
     safe = [m for m in measured if survives(m) == POWER and m.pattern.get("size") == largest]
     if len({m.target for m in safe}) < 2:
         return
-    best = max(safe, key=figures.conservative_rank)
+    best = max(safe, key=conservative_rank)
     saved, restarted = side_figure(best, SAVED), side_figure(best, RESTARTED)
     others = [m for m in safe if m.target != best.target]
     clear = all((best.ci_low or 0.0) > (m.ci_high or m.estimate or 0.0) for m in others)

@@ -42,6 +42,7 @@ Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
 Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
+_OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max")
 _MAX_TIMEOUT_S = 86400 * 7
 _UNITS: dict[str, tuple[str, float]] = {
     "s": ("reported_time", 1e9),
@@ -250,6 +251,10 @@ def _parse_metric(line: str) -> Reported:
     if not sign or not name:
         raise UserError(
             f"'{line}' is not NAME:UNIT=REGEX, as in 'rate:1/s=([0-9.]+) requests per second'"
+        )
+    if name.strip() in _OWN_FIGURES:
+        raise UserError(
+            f"'{name.strip()}' is a figure that tierscope takes itself; name it otherwise"
         )
     unit = unit or "higher"
     if unit not in _UNITS:

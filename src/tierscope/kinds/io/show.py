@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.best import best_of
 from tierscope.analysis.change import Traits, change_of
 from tierscope.analysis.curve import LEVEL, z_of
 from tierscope.analysis.knee import knee_of
@@ -21,7 +22,6 @@ from tierscope.model.evidence import NfsCounts, PortCounts
 from tierscope.model.run import Figure, Measurement, Round, Run, is_unreliable
 from tierscope.model.storage import BlockCounts, DriveFacts, StorageFacts
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.naming import path_name, path_of
 from tierscope.report.pictures import generic, shapes

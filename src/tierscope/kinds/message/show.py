@@ -5,6 +5,7 @@ from statistics import median
 
 from rich.console import Console
 
+from tierscope.analysis.best import conservative_rank
 from tierscope.kinds.message.spec import MessageEvidence
 from tierscope.model.errors import counted
 from tierscope.model.run import Measurement, Run
@@ -48,7 +49,7 @@ def _show_many(console: Console, members: list[Measurement], what: str) -> None:
     if fits(console, grid_table(grid, grid.columns, factor)):
         show_grid(console, grid, f"{what}, {unit}", factor)
     else:
-        show_rows(console, sorted(members, key=figures.conservative_rank)[:_SLOWEST], VIEW)
+        show_rows(console, sorted(members, key=conservative_rank)[:_SLOWEST], VIEW)
     values = [m.estimate for m in members if m.estimate]
     low, middle, high = (
         figures.significant(value / factor, 3)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tierscope.analysis.best import best_of, conservative_rank
 from tierscope.kinds.ops.spec import PARTS, STRUCTURES
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.naming import described
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.generic import Axes, best_bars, curves_over
@@ -63,7 +63,7 @@ def local_of(group: Sequence[Measurement]) -> Measurement | None:
     whole = [m for m in group if len(set(where_parts_are(m).values())) == 1]
     own = [m for m in whole if m.initiator in where_parts_are(m).values()]
     found = own or (whole if not group[0].initiator.startswith("node:") else [])
-    return max(found, key=figures.conservative_rank, default=None)
+    return max(found, key=conservative_rank, default=None)
 
 
 def slowdown(measurement: Measurement, local: Measurement) -> Figure:

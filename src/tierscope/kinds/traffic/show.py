@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.best import best_of
 from tierscope.analysis.spread import (
     Limit,
     best_spread,
@@ -29,7 +30,6 @@ from tierscope.model.spec import Placement
 from tierscope.model.stream import StreamPattern
 from tierscope.model.topology import Topology
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.generic import curves_over, stacked
 from tierscope.report.pictures.picture import (

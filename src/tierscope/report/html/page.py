@@ -17,6 +17,7 @@ from urllib.parse import quote
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
+from tierscope.analysis.best import best_of_path
 from tierscope.analysis.concurrent import Together
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
@@ -24,7 +25,7 @@ from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run, lower_is_better
 from tierscope.model.topology import emulated_parts
 from tierscope.report import figures
-from tierscope.report.best import best_of_path, best_to
+from tierscope.report.best import best_to
 from tierscope.report.drawing import draw
 from tierscope.report.evidence import by_node, evidence_line, warnings, with_counts
 from tierscope.report.figures import share_text, size_text

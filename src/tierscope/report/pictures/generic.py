@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from tierscope.analysis.best import best_of
 from tierscope.analysis.knee import half_size
 from tierscope.model.property import properties_of
 from tierscope.model.run import Measurement, lower_is_better
 from tierscope.report import figures
-from tierscope.report.best import best_of
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.draw import SERIES
