@@ -102,7 +102,7 @@ def synthetic_run(nodes: list[dict[str, Any]] | None = None) -> Run:
 
 
 def test_latency_is_that_of_memory_and_not_of_a_cache() -> None:
-    assert idle_latencies(synthetic_run())["node:0", "node:2"].estimate == 410.0
+    assert idle_latencies(synthetic_run().measurements)["node:0", "node:2"].estimate == 410.0
 
 
 def test_the_best_thread_count_is_found() -> None:

@@ -35,7 +35,7 @@ def test_an_initiator_s_tiers_stand_in_order_of_latency(run: Run) -> None:
 def test_a_gpu_sees_the_host_s_memory_through_its_copies(run: Run) -> None:
     tiers = {t.target: t for t in tiers_of(run, VIEWS)["gpu:0"]}
     assert set(tiers) == {"gpu:0", "gpu:1", "node:0", "node:1"}
-    assert tiers["node:0"].medium == "remote DRAM"
+    assert tiers["node:0"].medium == "host memory"
     assert tiers["gpu:0"].capacity == 24 << 30
     found = tiers["node:1"].bandwidth
     assert found
@@ -70,7 +70,9 @@ def test_a_machine_with_one_tier_has_no_map() -> None:
 
 
 def test_media_differ_in_shape_and_in_colour() -> None:
-    assert len(set(SHAPES.values())) == len(set(COLOURS.values())) == len(MEDIA)
+    # A GPU's map has host memory in place of local and remote DRAM.
+    for shown in (set(MEDIA) - {"host memory"}, set(MEDIA) - {"local DRAM"}):
+        assert len({SHAPES[one] for one in shown}) == len({COLOURS[one] for one in shown}) == 8
 
 
 def test_the_map_has_a_mark_with_whiskers_and_a_label_for_each_tier(run: Run) -> None:

@@ -1,9 +1,9 @@
 """The best rates of paths, nodes and GPUs, as headlines, tables and pictures have them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from tierscope.analysis.best import best_of, best_of_path
+from tierscope.analysis.best import as_good, best_of, best_of_path
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run, shared
@@ -11,6 +11,8 @@ from tierscope.report import figures
 from tierscope.report.naming import path_name
 
 _DIGITS = 3
+_NAMED = 2
+"""Others that may be as good which are named; of more, their number is."""
 
 
 @cache
@@ -20,6 +22,18 @@ def known_endpoint(text: str) -> Endpoint | None:
         return parse_endpoint(text)
     except UserError:
         return None
+
+
+def rivals_text(
+    best: Measurement, measurements: Sequence[Measurement], name: Callable[[Measurement], str]
+) -> str:
+    """Say in brackets which others may be as good as the best one; nothing where none may."""
+    found = [one for m in as_good(best, measurements) if (one := name(m)) != name(best)]
+    names = [*dict.fromkeys(found)]
+    if not names:
+        return ""
+    said = " and ".join(names) if len(names) <= _NAMED else f"{len(names)} others"
+    return f" ({said} may be as fast)"
 
 
 def best_rates(measured: Sequence[Measurement]) -> list[Measurement]:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.analysis.best import as_good, best_of, idle_latencies
+from tierscope.analysis.best import best_of, idle_latencies
 from tierscope.analysis.knee import SHARE
 from tierscope.machine.nvidia import pci_address
 from tierscope.model.errors import counted
 from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
-from tierscope.report.best import best_rates
+from tierscope.report.best import best_rates, rivals_text
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import described, missing_by_cause, path_name
 from tierscope.report.pictures.picture import label_of
@@ -204,7 +204,7 @@ def sentences(run: Run, views: Views) -> list[str]:
     if alone:
         first = best_and_worst(alone, views)
     else:
-        most = max(measured, key=lambda m: m.estimate or 0.0)
+        most = best_of(measured)
         first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
     return [first, below_limit(run, measured), warnings_sentence(run)]
 
@@ -214,7 +214,7 @@ def best_and_worst(measured: list[Measurement], views: Views) -> str:
     moved = [m for m in measured if m.unit == "B/s"]
     rates = best_rates([m for m in moved if not m.fits_caches] or moved)
     times = idle_latencies(m for m in measured if view_of(views, m.kind).represents_path)
-    parts = _of_rates(rates)
+    parts = _of_rates(rates, moved)
     if times:
         by = sorted(times.values(), key=lambda m: m.estimate or 0.0)
         if len(by) > 1:
@@ -231,19 +231,19 @@ def best_and_worst(measured: list[Measurement], views: Views) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _of_rates(rates: list[Measurement]) -> list[str]:
+def _of_rates(rates: list[Measurement], moved: list[Measurement]) -> list[str]:
     if not rates:
         return []
     fastest, slowest = best_of(rates), min(rates, key=_slowness)
     values = [m.estimate or 0.0 for m in rates]
     if len(rates) == 1:
-        value = described(fastest, path=False)
+        value = described(fastest, path=False) + _rivals(fastest, rates, moved)
         text = f"the highest bandwidth of {path_name(fastest)} is {value}"
     elif max(values) <= _ALIKE * min(values):
         paths = "both paths" if len(rates) == 2 else f"all {len(rates)} paths"
         text = f"{paths} are within 1% of each other; the fastest is {described(fastest)}"
     else:
-        others = _of_others(as_good(fastest, rates))
+        others = _rivals(fastest, rates, moved)
         text = (
             f"the fastest path is {described(fastest)}{others}; the slowest is {described(slowest)}"
         )
@@ -257,12 +257,13 @@ def _slowness(measurement: Measurement) -> tuple[bool, float]:
     return not figures.has_interval(measurement), measurement.estimate or 0.0
 
 
-def _of_others(as_good: Sequence[Measurement]) -> str:
-    """Say which paths may be as fast as the fastest one; nothing of none."""
-    if not as_good:
-        return ""
-    several = counted(len(as_good), "other path")
-    return f" ({path_name(as_good[0]) if len(as_good) == 1 else several} may be as fast)"
+def _rivals(
+    fastest: Measurement, rates: Sequence[Measurement], moved: Sequence[Measurement]
+) -> str:
+    """Say which paths may be as fast as the fastest one, or operations on its own path."""
+    others = rivals_text(fastest, rates, path_name)
+    own = [m for m in moved if path_name(m) == path_name(fastest)]
+    return others or rivals_text(fastest, own, lambda m: str(m.pattern.get("operation", "")))
 
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
@@ -372,9 +373,7 @@ def _extremes(
             threads = top.pattern.get("threads")
             words = [path_name(top), str(top.pattern.get("operation", ""))]
             words.append(counted(threads, "thread") if threads else "")
-            if others := as_good(top, best):
-                words.append(f"{counted(len(others), 'other path')} may be as fast")
-            yield _figure(label, top, ", ".join(filter(None, words)))
+            yield _figure(label, top, ", ".join(filter(None, words)) + _rivals(top, best, members))
     own = [m for m in measured if view_of(views, m.kind).represents_path]
     if times := idle_latencies(own):
         lowest = best_of([*times.values()])

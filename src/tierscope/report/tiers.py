@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.analysis.best import best_of_path, idle_latencies
+from tierscope.analysis.best import best_of, best_of_path, idle_latencies
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind
 from tierscope.model.path import Limit
 from tierscope.model.run import Header, Measurement, Run, is_unreliable, lower_is_better, shared
@@ -11,9 +11,9 @@ from tierscope.report import figures
 from tierscope.report.best import known_endpoint
 from tierscope.report.view import Views, view_of
 
-_LOCAL, _REMOTE = "local DRAM", "remote DRAM"
+_LOCAL, _REMOTE, HOST = "local DRAM", "remote DRAM", "host memory"
 _DRIVE, _UNKNOWN = "drive", "memory"
-MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
+MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN, HOST)
 """What holds a tier's data, in the order of legends."""
 _DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
 
@@ -104,13 +104,16 @@ def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | Non
     if node is None:
         return _UNKNOWN, None
     kind = str(node["kind"])
-    if kind == "DRAM":
-        kind = _LOCAL if _is_local(node, known_endpoint(initiator)) else _REMOTE
+    start = known_endpoint(initiator)
+    if kind == "DRAM" and start is not None and start.kind is EndpointKind.GPU:
+        kind = HOST
+    elif kind == "DRAM":
+        kind = _LOCAL if _is_local(node, start) else _REMOTE
     return (kind if kind in MEDIA else _UNKNOWN), int(node["total_bytes"])
 
 
 def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:
-    if initiator is None or initiator.kind is EndpointKind.GPU:
+    if initiator is None:
         return False
     if initiator.kind is EndpointKind.NODE:
         return node["node"] in initiator.numbers
@@ -148,8 +151,8 @@ def tier_rows(tiers: list[Tier]) -> list[TierRow]:
     """Return an initiator's tiers as rows."""
     latencies = [t.latency for t in tiers if t.latency]
     rates = [t.bandwidth for t in tiers if t.bandwidth]
-    lowest = min(latencies, key=lambda m: m.estimate or 0.0, default=None)
-    highest = max(rates, key=lambda m: m.estimate or 0.0, default=None)
+    lowest = best_of(latencies) if latencies else None
+    highest = best_of(rates) if rates else None
     return [
         TierRow(
             tier=tier,

@@ -13,6 +13,7 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError, counted
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.best import rivals_text
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.generic import (
@@ -316,8 +317,9 @@ def _said(group: list[Measurement], order: str) -> str:
 def _best(group: list[Measurement]) -> str:
     best = best_of(group)
     unit, factor = scale_of(group)
-    what = words_of(best, [key for key in _NAMED if len(distinct(group, key)) > 1])
-    return f"{what}: {figures.with_interval(best, factor)} {unit}"
+    keys = [key for key in _NAMED if len(distinct(group, key)) > 1]
+    others = rivals_text(best, group, lambda m: words_of(m, keys))
+    return f"{words_of(best, keys)}: {figures.with_interval(best, factor)} {unit}{others}"
 
 
 def _knees(group: list[Measurement], series: str) -> str:

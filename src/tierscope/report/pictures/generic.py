@@ -10,6 +10,7 @@ from tierscope.analysis.knee import half_size
 from tierscope.model.property import properties_of
 from tierscope.model.run import Measurement, lower_is_better
 from tierscope.report import figures
+from tierscope.report.best import rivals_text
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.draw import SERIES
@@ -170,7 +171,7 @@ def best_bars(
         title=title,
         subtitle=subtitle,
         alt=f"The best of {len(best)} is {name(top)} with {figures.with_interval(top, factor)} "
-        f"{unit}.",
+        f"{unit}{rivals_text(top, best, name)}.",
         spec=shapes.bars(best, name),
         measurements=best,
     )
@@ -285,7 +286,7 @@ def bars(given: PictureInput) -> list[Picture]:
         shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MAX_BARS]
         left_out = len(group) - len(shown)
         unit, factor = scale_of(shown)
-        best = shown[0]
+        best = best_of(shown)
         pictures.append(
             Picture(
                 key=slug(f"{given.kind} {metric} {limit}"),
@@ -301,7 +302,8 @@ def bars(given: PictureInput) -> list[Picture]:
                     )
                 ),
                 alt=(f"The best of {len(group)} is " if len(group) > 1 else "")
-                + f"{_name(best, names)}: {figures.with_interval(best, factor)} {unit}.",
+                + f"{_name(best, names)}: {figures.with_interval(best, factor)} {unit}"
+                f"{rivals_text(best, group, lambda m, names=names: _name(m, names))}.",  # type: ignore[misc]
                 spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
                 measurements=shown,
             )

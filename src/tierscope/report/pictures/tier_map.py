@@ -9,7 +9,7 @@ from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import Picture, Spec, slug
 from tierscope.report.pictures.shapes import by_name, decade_ticks, log_axis, points
-from tierscope.report.tiers import MEDIA, Tier, tiers_of
+from tierscope.report.tiers import HOST, MEDIA, Tier, tiers_of
 from tierscope.report.view import Views
 
 WIDTH, HEIGHT = 350, 250
@@ -17,11 +17,12 @@ SHAPES = dict(
     zip(
         MEDIA,
         ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross",
-         "triangle-right", "triangle-left"),
+         "triangle-right", "triangle-left", "circle"),
         strict=True,
     )
 )  # fmt: skip
 COLOURS = {medium: f"series-{number}" for number, medium in enumerate(MEDIA, 1)}
+COLOURS[HOST] = COLOURS[MEDIA[0]]  # from a GPU, no other DRAM is on its map
 _SMALLEST, _LARGEST = 110.0, 700.0
 """Areas of marks, in square pixels."""
 _DOUBLING = 45.0
