@@ -119,7 +119,7 @@ def test_show_reads_a_cut_run(tmp_path: Path, fake_engine: Fake) -> None:
     path.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     answer = tierscope("show", str(path))
     assert answer.returncode == 0
-    assert "cut off after 1 of 2 measurements" in answer.stdout
+    assert "cut off when 1 of 2 figures were begun" in answer.stdout
 
 
 def test_show_gives_csv(fake_engine: Fake) -> None:

@@ -84,7 +84,7 @@ def test_repetitions_that_differ_widen_the_interval() -> None:
 
 def test_a_positive_quantity_has_a_positive_interval() -> None:
     source = random.Random(3)
-    repetitions = [[math.exp(source.gauss(2, 1.5)) for _ in range(4)] for _ in range(6)]
+    repetitions = [[math.exp(source.gauss(2, 1.0)) for _ in range(6)] for _ in range(6)]
     estimate = estimate_median(repetitions)
     low, high = interval(estimate)
     assert 0 < low < estimate.value < high

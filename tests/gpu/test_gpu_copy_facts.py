@@ -42,7 +42,7 @@ def test_the_first_copy_stands_beside_the_steady_figure() -> None:
     assert re.search(r"50\.00 ±0\.15 .*3\.21", text)
     assert "in no other figure" in text
     assert max(map(len, text.splitlines())) <= 100
-    assert "first" not in screen(run).partition("Summary")[0]
+    assert "first" not in screen(run).partition("Measure again")[0]
 
 
 def test_a_matrix_says_first_copies_below() -> None:

@@ -81,7 +81,7 @@ def test_a_gpu_at_another_address_than_the_topology_s_looks_wrong(address, wrong
         update={"gpus": [state.model_copy(update={"address": used})]}
     )
     moved = measurement.model_copy(update={"evidence": evidence})
-    text = sentences(run.model_copy(update={"measurements": [moved]}), VIEWS)[2]
+    text = sentences(run.model_copy(update={"measurements": [moved]}), VIEWS)[0]
     assert ("was measured at 0000:ff:00.0" in text) == wrong
 
 

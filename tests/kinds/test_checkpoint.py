@@ -349,7 +349,7 @@ def test_the_table_has_a_row_for_each_target_and_fits_100_columns() -> None:
     show_run(console, run, Path("run.jsonl"), VIEWS)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    row = next(line for line in shown.splitlines() if line.strip().startswith("file:/mnt/data"))
+    row = next(line for line in shown.splitlines() if line.startswith(" file:/mnt/data "))
     assert row.split()[1:] == [
         "libaio", "yes", "8", "1.193", "±0.012", "900", "±9", "1800", "±18", "power", "loss"
     ]  # fmt: skip

@@ -53,6 +53,8 @@ _FEW_UNITS = 6
 _BEYOND_RANGE = 0.5
 """How far such an interval of many repetitions, which are correlated, goes beyond the range of all
 samples at most, as a share of it."""
+_MAX_FACTOR = 10.0
+"""Of such an interval of few repetitions, from which on it says nothing and is none."""
 _MAX_CORRELATION = 0.99
 _MIN_WORTH = 1.9
 """Repetitions of the same size that those of an interval are worth at least: not quite two, since
@@ -146,6 +148,8 @@ def estimate_median(
     low, high = ordered[cut], ordered[-1 - cut]
     if found.units < _FEW_UNITS and ordered[0] > 0:
         factor = _factor_of_medians(joined(parts, sets), found, error)
+        if factor > _MAX_FACTOR and len(parts) < _MIN_CORRELATED:
+            return Estimate(middle, None, None, effective, found.correlation, "few-repetitions")
         by_medians = middle / factor, middle * factor
         # Between the extremes of all samples lies more than the median can be.
         low, high = by_medians if cut == 0 else (min(low, by_medians[0]), max(high, by_medians[1]))

@@ -84,7 +84,17 @@ def output_options(function: Function) -> Function:
     function = out(
         start_option(with_energy(_into_output(function, directory="out", energy="energy")))
     )
-    return json_option(csv_option(dry_run_option(function)))
+    return json_option(csv_option(dry_run_option(verbose_option(function))))
+
+
+def verbose_option(function: Function) -> Function:
+    """Add ``--verbose``, which the function gets in ``output``."""
+    return click.option(
+        "--verbose",
+        "-v",
+        is_flag=True,
+        help="Also say how each figure was observed: pages, CPUs, disturbance, samples",
+    )(_into_output(function, verbose="verbose"))
 
 
 def dry_run_option(function: Function) -> Function:

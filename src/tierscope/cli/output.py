@@ -33,6 +33,8 @@ class Output:
     """When the first repetition is to begin; None: at once."""
     energy: bool = False
     """Energy is measured beside it."""
+    verbose: bool = False
+    """Tables say all that is known of their figures."""
     others: Mapping[str, Path | None] = field(default_factory=dict)
     """Further files that the command writes, by the options that name them."""
 
@@ -93,9 +95,10 @@ class Output:
         elif isinstance(tables, str):
             click.echo(_lines(tables), nl=False)
         else:
-            from tierscope.report.style import make_console
+            from tierscope.report.style import detailed, make_console
 
-            tables(make_console())
+            with detailed(self.verbose):
+                tables(make_console())
         for form, path in self.files():
             write_output(path, _lines(make[form]()), f"--{form}", ExitCode.SOMETHING_FAILED)
             self.say_written(form, path)

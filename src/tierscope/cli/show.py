@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 )
 @options.json_option
 @options.csv_option
+@options.verbose_option
 @click.pass_context
 def show(context: click.Context, run: str, beside: tuple[str, ...], output: Output) -> None:
     """Show a run again, whether complete, interrupted or cut short.
@@ -36,6 +37,7 @@ def show(context: click.Context, run: str, beside: tuple[str, ...], output: Outp
     \b
     Examples:
       tierscope show
+      tierscope show -v
       tierscope show results/20260105-140307-quick.jsonl --csv
       tierscope show 20260105-140307-quick --json
       tierscope show last --beside published

@@ -19,8 +19,8 @@ from tierscope.model.spec import HUGETLB
 from tierscope.model.storage import DriveFacts, StorageFacts
 from tierscope.report import figures
 from tierscope.report.figures import BOUND, size_text
-from tierscope.report.naming import no_interval_text
-from tierscope.report.style import new_table, note, title
+from tierscope.report.naming import described_as, no_interval_text
+from tierscope.report.style import is_detailed, new_table, note, title
 
 Doubt = Literal["interrupted", "disturbed", "unsteady", "no-interval", "whole", "short", "wide"]
 """What makes a figure less sure; ``whole``: it has no interval because it is of no sample."""
@@ -420,7 +420,10 @@ def _span(values: list[float]) -> str:
 
 
 def remarks(measurements: list[Measurement]) -> list[str]:
-    """Return what a reader must know of a group's figures, then what was observed."""
+    """Return what changes what a reader does with a group's figures; in detail, all of their
+    doubts and what was observed, too."""
+    if not is_detailed():
+        return cautions(measurements)
     return [line for line in (*warnings(measurements), evidence_line(measurements)) if line]
 
 
@@ -478,13 +481,20 @@ def _cpu_share(members: Sequence[Measurement]) -> str:
 
 
 def warnings(measurements: list[Measurement]) -> list[str]:
-    """Return what a reader must know of a group's figures, with how many each line touches."""
+    """Return all doubts about a group's figures, with how many each line touches."""
+    measured = [m for m in measurements if m.has_figure]
+    own = [remark for m in measured if m.evidence for remark in m.evidence.notes or []]
+    lines = (sure_line(measured), *cautions(measurements), "; ".join(_alike(own)))
+    return [line for line in lines if line]
+
+
+def cautions(measurements: list[Measurement]) -> list[str]:
+    """Return what of a group's figures is not what it seems, or asks for something to be done."""
     measured = [m for m in measurements if m.has_figure]
     held = sum(bool(m.fits_memory_side_cache) and not m.fits_caches for m in measured)
     bound = sum(m.bound_by == "address-generation" for m in measured)
     throttles = Counter(filter(None, map(throttled, measured)))
     lines = [
-        sure_line(measured),
         f"{held} of {len(measured)}: the node's memory-side cache may hold all of it; a larger "
         "--size goes beyond"
         if held
@@ -497,14 +507,13 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         *survival_lines(measured),
         *storage_warnings(m.evidence for m in measured if m.evidence),
     ]
-    own = [remark for m in measured if m.evidence for remark in m.evidence.notes or []]
-    return [line for line in (*lines, _modes(measured), "; ".join(_alike(own))) if line]
+    return [line for line in (*lines, _modes(measured)) if line]
 
 
 def _modes(measured: Sequence[Measurement]) -> str:
     """Say between which values figures changed; empty where none did."""
     found = [m for m in measured if m.evidence and m.evidence.modes]
-    said = [f"{m.id}: {_modes_of(m)}" for m in found[:_MAX_NOTES]]
+    said = [f"{described_as(m)}: {_modes_of(m)}" for m in found[:_MAX_NOTES]]
     if len(found) > _MAX_NOTES:
         said.append(f"and {len(found) - _MAX_NOTES} more in the run file")
     return f"two modes: {'; '.join(said)}" if said else ""

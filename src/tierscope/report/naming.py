@@ -132,6 +132,13 @@ def described(measurement: Measurement, path: bool = True) -> str:
     return f"{start}{value}{end}{f' ({detail})' if detail else ''}"
 
 
+def described_as(measurement: Measurement) -> str:
+    """Return what was measured: its path and pattern, without the figure."""
+    return " ".join(filter(None, (f"{path_name(measurement)},", *_details(measurement)))).rstrip(
+        ","
+    )
+
+
 def _details(measurement: Measurement) -> list[str]:
     pattern = measurement.pattern
     threads, order = pattern.get("threads"), pattern.get("order")

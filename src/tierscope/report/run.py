@@ -6,7 +6,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.model.cause import Cause
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.run import Run
@@ -15,7 +14,7 @@ from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
 from tierscope.report.naming import missing_by_cause
 from tierscope.report.style import new_table, note, title, titled_as_imported
-from tierscope.report.summary import sentences
+from tierscope.report.summary import sentences, verdict_of
 from tierscope.report.table import show_table
 from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
@@ -24,6 +23,11 @@ _MAX_CAUSES = 12
 _LATE_S = 0.1
 """Seconds after its planned start from which on a run is reported as late."""
 _MAX_OF_CAUSE = 4
+_VERDICT_STYLES = {
+    "usable": "bold green",
+    "usable with care": "bold yellow",
+    "measure again": "bold red",
+}
 _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
 
@@ -34,7 +38,7 @@ def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
 
 
 def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
-    show_machine(console, run)
+    show_summary(console, run, views)
     for kind in kinds_in(run, views):
         measured = [m for m in run.measurements if m.kind == kind and m.has_figure]
         if measured:
@@ -45,11 +49,18 @@ def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
                 show_table(console, measured, run, view)
     show_energy(console, run)
     show_missing(console, run)
-    show_tiers(console, run, views)
-    title(console, "Summary")
-    for sentence in sentences(run, views):
-        note(console, sentence, style="")
+    show_machine(console, run)
     show_end(console, run, path)
+
+
+def show_summary(console: Console, run: Run, views: Views) -> None:
+    """Print whether the figures can be used, what they come to, and the tiers."""
+    verdict, *others = sentences(run, views)
+    console.print()
+    console.print(Text(verdict, style=_VERDICT_STYLES[verdict_of(run).word]))
+    for sentence in others:
+        note(console, sentence, style="")
+    show_tiers(console, run, views)
 
 
 def show_machine(console: Console, run: Run) -> None:
@@ -143,13 +154,7 @@ def show_missing(console: Console, run: Run) -> None:
 
 def show_end(console: Console, run: Run, path: Path) -> None:
     """Print how the run ended and where its file is."""
-    planned = len(run.header.plan.get("measurements", [])) + len(run.added)
-    done = sum(m.cause is not Cause.INTERRUPTED for m in run.measurements)
     console.print()
-    if run.footer is None or run.footer.interrupted:
-        ended = "Interrupted" if run.footer else "The run was cut off"
-        text = f"{ended} after {done} of {counted(planned, 'measurement')}."
-        console.print(Text(text, style="bold yellow"))
     if run.header.start_at is not None:
         style = "bold yellow" if (_late(run) or 0) > _LATE_S else ""
         console.print(Text(start_text(run), style=style))

@@ -31,6 +31,7 @@ _PLAIN = {
 _ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
 _IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
+_DETAILED: ContextVar[bool] = ContextVar("detailed", default=False)
 
 
 def ascii_text(text: Text) -> Text:
@@ -237,6 +238,21 @@ def fits(console: Console, table: Table) -> bool:
 def whole_words(console: Console, table: SafeTable) -> bool:
     """Whether the console is wide enough for a table in which only words are wrapped."""
     return table.needs(console) <= console.width
+
+
+@contextmanager
+def detailed(verbose: bool) -> Iterator[None]:
+    """Have tables say all that is known of their figures, where asked for."""
+    token = _DETAILED.set(verbose)
+    try:
+        yield
+    finally:
+        _DETAILED.reset(token)
+
+
+def is_detailed() -> bool:
+    """Return whether tables say all that is known of their figures."""
+    return _DETAILED.get()
 
 
 @contextmanager

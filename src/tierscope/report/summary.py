@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -10,13 +11,14 @@ from rich.text import Text
 from tierscope.analysis.best import best_of, idle_latencies
 from tierscope.analysis.knee import SHARE
 from tierscope.machine.nvidia import pci_address
+from tierscope.model.cause import Cause
 from tierscope.model.errors import counted
 from tierscope.model.path import Limit
-from tierscope.model.run import Measurement, Run, shared
+from tierscope.model.run import Measurement, Run, is_unreliable, shared
 from tierscope.report import figures
 from tierscope.report.best import best_rates, rivals_text
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
-from tierscope.report.naming import described, missing_by_cause, path_name
+from tierscope.report.naming import described, described_as, missing_by_cause, path_name
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
@@ -24,6 +26,9 @@ from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
 _GOOD = 0.85
 """Share of its limit from which on a path is near it."""
+_EMULATED = "the machine is emulated in software, so its figures mean nothing"
+_MORE_TIME = "give it more time (--budget, or a longer --profile)"
+_MOST_REASONS = 3
 _ALIKE = 1.01
 """Fastest over slowest path up to which neither is worth a name."""
 _LONGEST = 90
@@ -50,21 +55,46 @@ def show_summaries(console: Console, found: Sequence[Summary]) -> None:
                 note(console, line)
 
 
-def warnings_sentence(run: Run) -> str:
-    """Return all warnings in a sentence, or that there are none."""
-    if text := warnings_line(run):
-        return text
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run's figures can be used."""
+
+    word: Literal["usable", "usable with care", "measure again"]
+    why: str
+    """What was reached, or what stands against it; with what to do, where that helps."""
+
+    @property
+    def sentence(self) -> str:
+        """Both, as a run's first line has them."""
+        joint = ", because " if self.word == "measure again" else ": "
+        return f"{self.word.capitalize()}{joint}{self.why}."
+
+
+def verdict_of(run: Run) -> Verdict:
+    """Return whether a run's figures can be used.
+
+    With care, where something is known against some of them; not at all, where that is so for most:
+    no interval, one whose ends are further apart than 1:3, or others' programs beside them."""
     measured = [m for m in run.measurements if m.has_figure]
+    if run.header.emulated:
+        return Verdict("measure again", _EMULATED)
     if not measured:
-        return "No further warnings."
-    text = "No warnings: everything was measured"
-    short = len(_doubted(measured, "short", "unsteady"))
-    if not short:
-        return f"{text}, as precisely as asked."
-    return (
-        f"{text}, and no interval is wider than ±{WIDE:.0%}; {short} of {len(measured)} figures "
-        "ran out of time before they were as precise as asked."
-    )
+        return Verdict("measure again", "; ".join(["nothing was measured", *warnings_of(run)]))
+    vague = [m for m in measured if is_unreliable(m) or "no-interval" in doubts(m)]
+    disturbed = _doubted(measured, "disturbed")
+    if 2 * len(disturbed) > len(measured):
+        why = [*_of_run(run), _disturbed(measured), "stop them, or give it more time"]
+        return Verdict("measure again", "; ".join(why))
+    if 2 * len(vague) > len(measured):
+        count = f"{len(vague)} of {len(measured)} figures are not known to within ±50%"
+        return Verdict("measure again", "; ".join([*_of_run(run), count, _MORE_TIME]))
+    if found := warnings_of(run):
+        more = f"; {_MORE_TIME}" if _doubted(measured, "wide", "no-interval") else ""
+        return Verdict("usable with care", "; ".join(found[:_MOST_REASONS]) + more)
+    if not _doubted(measured, "short", "unsteady"):
+        return Verdict("usable", "everything was measured as precisely as asked")
+    widest = figures.width_text(max(map(figures.relative_half, measured)))
+    return Verdict("usable", f"everything was measured, each figure to within {widest}")
 
 
 def warnings_line(run: Run) -> str:
@@ -87,21 +117,19 @@ def warnings_of(run: Run) -> list[str]:
 def _of_run(run: Run) -> list[str]:
     found = []
     if run.header.emulated:
-        found.append("the machine is emulated in software, so its figures mean nothing")
+        found.append(_EMULATED)
     if run.header.imported:
         found.append(
             f"these figures are imported: {run.header.imported.program} measured them, without "
             "intervals and without evidence"
         )
-    planned = len(run.header.plan.get("measurements", []))
-    done = f"{len(run.measurements)} of {counted(planned, 'measurement')}"
-    if run.footer is None:
-        found.append(f"the run was cut off after {done}")
-    elif run.footer.interrupted:
-        found.append(f"the run was interrupted after {done}")
+    if run.footer is None or run.footer.interrupted:
+        planned = len(run.header.plan.get("measurements", [])) + len(run.added)
+        begun = sum(m.cause is not Cause.INTERRUPTED for m in run.measurements)
+        how = "interrupted" if run.footer else "cut off"
+        found.append(f"the run was {how} when {begun} of {counted(planned, 'figure')} were begun")
     found += [
-        f"{counted(len(group.members), 'measurement')} failed ({group.why}), first "
-        f"{group.members[0].id}"
+        f"{counted(len(group.members), 'measurement')} failed ({group.why})"
         for group in missing_by_cause(run.measurements)
         if group.status == "failed"
     ]
@@ -171,7 +199,7 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
     worst = max(wide, key=figures.relative_half)
     return (
         f"intervals wider than ±{WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
-        f"widest {figures.width_text(figures.relative_half(worst))}, {worst.id})"
+        f"widest {figures.width_text(figures.relative_half(worst))}, {described_as(worst)})"
     )
 
 
@@ -195,18 +223,18 @@ def _efficiency(measurement: Measurement) -> float:
 
 
 def sentences(run: Run, views: Views) -> list[str]:
-    """Return three sentences, in this order; each says so where it has nothing to say."""
+    """Return the verdict, then what a reader concludes: the fastest and slowest path, and how far
+    paths are from their limits where these are known."""
     measured = [m for m in run.measurements if m.has_figure]
     alone = [m for m in measured if not shared(m)]
     if not measured:
-        nothing = "No limit is reached."
-        return ["Nothing was measured.", nothing, warnings_sentence(run)]
+        return [verdict_of(run).sentence]
     if alone:
         first = best_and_worst(alone, views)
     else:
         most = best_of(measured)
         first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
-    return [first, below_limit(run, measured), warnings_sentence(run)]
+    return [*filter(None, (verdict_of(run).sentence, first, below_limit(run, measured)))]
 
 
 def best_and_worst(measured: list[Measurement], views: Views) -> str:
@@ -277,23 +305,17 @@ def _summaries(measured: list[Measurement], views: Views) -> list[str]:
 
 
 def below_limit(run: Run, measured: list[Measurement]) -> str:
-    """Say how far the best figure of each path is from its limit, the furthest first."""
-    if run.header.emulated:
-        return "No path has a limit: this machine is emulated."
-    if run.header.imported:
-        return "No limit is known: imported files do not describe links."
+    """Say how far the best figure of each path is from its limit, the furthest first; empty where
+    no limit is known and nothing says that there is more."""
+    if run.header.emulated or run.header.imported:
+        return ""
     alone = [m for m in measured if not shared(m)]
     limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
     slowed = min(crowded, key=_efficiency, default=None)
     if not alone and slowed is not None:
         return f"Furthest below its limit is {_reached(slowed)}."
-    if alone and all(m.unit != "B/s" and m.limit is None for m in alone):
-        return "No figure here has a theoretical limit: only bandwidths have one."
-    if not limited:
-        hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
-        return f"No limit is known: no link reports its rate{hidden}{_still_scaling(alone)}."
-    return f"{_of_limited(limited, slowed)}."
+    return f"{_of_limited(limited, slowed)}." if limited else _still_scaling(alone)
 
 
 def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
@@ -337,8 +359,8 @@ def _still_scaling(measured: list[Measurement]) -> str:
         highest_before = before.ci_high or before.estimate or 0.0
         if highest_before < SHARE * (last.ci_low or last.estimate or 0.0):
             return (
-                f"; {path_name(last)} was still getting faster at {last.pattern['threads']} "
-                "threads, the most that were measured"
+                f"{path_name(last)} was still getting faster at {last.pattern['threads']} "
+                "threads, the most that were measured."
             )
     return ""
 

@@ -21,7 +21,7 @@ from tierscope.plans.expand import expand
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request
 from tierscope.report import figures
-from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.evidence import remarks
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
 from tierscope.suites.suite import Prepared
@@ -179,7 +179,7 @@ def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> N
     console.print()
     for line in firmware_lines(run):
         note(console, line)
-    for line in filter(None, (*warnings(measured), evidence_line(measured))):
+    for line in remarks(measured):
         note(console, line)
     show_missing(console, run)
     show_end(console, run, path)

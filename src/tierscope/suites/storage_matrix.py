@@ -30,7 +30,7 @@ from tierscope.plans.machine import cpu_nodes, initiator_cpus
 from tierscope.plans.pinning import pinned
 from tierscope.plans.request import Request
 from tierscope.report import figures
-from tierscope.report.evidence import targets_text, warnings
+from tierscope.report.evidence import remarks, targets_text
 from tierscope.report.figures import Figured
 from tierscope.report.run import show_machine
 from tierscope.report.style import fits, new_table, note, title
@@ -471,7 +471,7 @@ def show_storage_matrix(console: Console, run: Run, matrix: Matrix, left_out: li
         note(console, line, style="")
     measured = [cell.measurement for cell in cells]
     where = dict.fromkeys(targets_text(m.evidence) for m in measured if m.evidence)
-    for line in (*where, *left_out, *io_remarks(measured), *warnings(measured), LEGEND):
+    for line in (*where, *left_out, *io_remarks(measured), *remarks(measured), LEGEND):
         note(console, line)
 
 

@@ -35,7 +35,7 @@ from tierscope.plans.fit import fit_time
 from tierscope.plans.grammar import format_size
 from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.request import Request
-from tierscope.report.evidence import targets_text, warnings
+from tierscope.report.evidence import remarks, targets_text
 from tierscope.report.style import note, title
 from tierscope.report.summary import warnings_line
 from tierscope.report.table import common, common_words, show_rows
@@ -332,7 +332,7 @@ def _show_target(
     console.print()
     for line in _conclusions(measured):
         note(console, line, style="")
-    for line in (*io_remarks(measured), *warnings(everything)):
+    for line in (*io_remarks(measured), *remarks(everything)):
         note(console, line)
 
 

@@ -25,7 +25,7 @@ from tierscope.plans.options import FIRST_TOUCH, Option
 from tierscope.plans.request import Request
 from tierscope.plans.sweep import options_for
 from tierscope.report import figures
-from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.evidence import remarks
 from tierscope.report.figures import size_text
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
@@ -390,7 +390,7 @@ def show_stream(console: Console, run: Run, path: Path, size_asked: bool) -> Non
         note(console, line)
     for line in _explained(measured):
         note(console, line)
-    for line in filter(None, (*warnings(measured), evidence_line(measured))):
+    for line in remarks(measured):
         note(console, line)
     show_missing(console, run)
     show_end(console, run, path)

@@ -18,10 +18,9 @@ from tierscope.model.run import Case, Figure, Measurement, Run
 from tierscope.peers.cxlbench.workload import CHASES, PERCENTILES, TIMED
 from tierscope.plans.machine import GIB
 from tierscope.report.figures import figure_of, mark, parts, scale_of, size_text
-from tierscope.report.run import show_end, show_machine, show_missing
+from tierscope.report.run import show_end, show_machine, show_missing, show_summary
 from tierscope.report.run_view import RunView
 from tierscope.report.style import new_table, note, title
-from tierscope.report.summary import sentences
 from tierscope.report.view import Views
 from tierscope.runs.output import write_output
 
@@ -73,7 +72,7 @@ def run_view(run: Run) -> RunView:
 
 def _show_cases(console: Console, run: Run, path: Path, views: Views) -> None:
     """Print a table per benchmark, then missing measurements."""
-    show_machine(console, run)
+    show_summary(console, run, views)
     cases = run.header.cases or []
     by_id = {one.id: one for one in run.measurements}
 
@@ -87,9 +86,7 @@ def _show_cases(console: Console, run: Run, path: Path, views: Views) -> None:
         _show_group(console, group, ("figure", "fitted to this machine"), cells)
     _show_refused(console, cases)
     show_missing(console, run)
-    title(console, "Summary")
-    for sentence in sentences(run, views):
-        note(console, sentence, style="")
+    show_machine(console, run)
     show_end(console, run, path)
 
 
