@@ -480,3 +480,59 @@ def test_a_full_disk_leaves_the_report_that_was_there(
     assert "No space left on device" in refusal("report", "-o", str(page))
     assert page.read_text() == "the old one"
     assert sorted(path.name for path in small_disk.iterdir()) == ["ballast", "page.html"]
+
+
+# Commands as people type them.
+
+
+def test_help_is_a_command_too() -> None:
+    assert tierscope("help").stdout == tierscope("--help").stdout
+    assert tierscope("help", "gpu", "copy").stdout == tierscope("gpu", "copy", "--help").stdout
+    assert "did you mean 'latency'" in refusal("help", "latancy")
+
+
+def test_a_profile_is_named_without_its_option(tmp_path: Path) -> None:
+    plans = [tierscope("run", *words, "--dry-run").stdout for words in (["quick"], [])]
+    assert plans[0] == plans[1] != ""
+    answer = forked.tierscope("run", "quick", "--dry-run", folder=tmp_path)
+    assert answer.returncode == 0
+    (tmp_path / "quick").write_text("measurements: []\n")
+    answer = forked.tierscope("run", "quick", "--dry-run", folder=tmp_path)
+    assert "quick:1" in answer.stderr, "a file comes first"
+
+
+def test_paths_are_targets(tmp_path: Path) -> None:
+    def ids(*words: str) -> str:
+        done = forked.tierscope("io", *words, "--dry-run", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    whole = ids("--to", f"file:{tmp_path}")
+    assert whole == ids(".") == ids("--to", ".") == ids(str(tmp_path)) == ids()
+    assert forked.tierscope("files", ".", "--dry-run", folder=tmp_path).returncode == 0
+    assert "--to, or without it" in refusal("io", ".", "--to", "/tmp")
+
+
+def test_what_is_ambiguous_or_upside_down_is_refused_with_the_reason() -> None:
+    assert "powers of 1000 or of 1024; write 10g or 10GiB" in refusal("latency", "--size", "10GB")
+    assert "a small share is precise: '1.00%'" in refusal("latency", "--precision", "99%")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("io", "--to", "/nonexistent"), "/nonexistent: No such file or directory; name a"),
+        (("bandwidth", "--size", "1m", "--isa", "neon"), "no neon kernels; it has"),
+    ],
+)
+def test_what_cannot_work_leaves_a_line_and_no_run(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    answer = tierscope(*words, "--budget", "50ms", "--out", str(tmp_path / "out"))
+    assert (answer.returncode, answer.stdout) == (3, "")
+    (line,) = answer.stderr.splitlines()
+    assert said in line
+    assert not [*(tmp_path / "out").glob("*.jsonl")]
+    in_json = tierscope(*words, "--budget", "50ms", "--json")
+    assert in_json.returncode == 3
+    assert json.loads(in_json.stdout)["results"][0]["status"] == "skipped"

@@ -23,13 +23,13 @@ def checkpoint(to: tuple[str, ...], output: Output, **options_given: Given) -> i
     """Measure how fast a program's state is saved, and restarted from."""
     from tierscope.machine.discover import discover
     from tierscope.plans.request import Request
-    from tierscope.suites.checkpoint import BACKINGS, endpoint_of, targets
+    from tierscope.suites.checkpoint import BACKINGS, targets
 
     given = given_options(_OPTIONS, options_given)
     on_gpu = given.get("from", "").startswith("gpu")
     topology = gpu_topology(output.dry_run) if on_gpu else discover()
     allowed = _KIND.spec.targets
-    words = [str(parse_target(endpoint_of(word), allowed, "checkpoint")) for word in to]
+    words = [str(parse_target(word, allowed, "checkpoint")) for word in to]
     if not words:
         words = targets(topology, given.get("from", ""))
         if any(word.startswith("pmem:") for word in words):

@@ -24,6 +24,11 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
         return measure(given_options(form.options, given), output)
 
     params = [parameter(option) for option in form.options]
+    params += [
+        click.Argument([_words_of(option)], metavar="[PATH]...", nargs=-1)
+        for option in form.options
+        if option.words
+    ]
     return command(name, params=params, help=help_text(summary, form))(call)
 
 
@@ -39,11 +44,19 @@ def parameter(option: Option) -> click.Parameter:
     return click.Option([f"--{option.name}"], metavar=option.metavar, help=text)
 
 
+def _words_of(option: Option) -> str:
+    return f"{option.name}_words"
+
+
 def given_options(options: Iterable[Option], arguments: Mapping[str, Given]) -> dict[str, str]:
     """Return the options that were given, as a request takes them: ``both-ways: yes``."""
     given = {}
     for option in options:
         value = arguments.get(option.name.replace("-", "_"))
+        if words := arguments.get(_words_of(option)):
+            if value is not None:
+                raise UserError(f"name paths by --{option.name}, or without it; not in both ways")
+            value = ",".join(map(str, words))  # type: ignore[arg-type]
         if isinstance(value, tuple):
             value = (shlex.join(value) if option.rest else "\n".join(value)) or None
         if value is True:

@@ -149,7 +149,20 @@ def carry_out(
     printed. ``cases`` are another benchmark's, which the plan was made of.
     """
     outcome = taken(label, plan, topology, output, refinement, cases)
+    if outcome and output.printed == "tables":
+        _refuse_impossible(outcome)
     return finish(outcome, output, show, keep, more) if outcome else 0
+
+
+def _refuse_impossible(outcome: "Outcome") -> None:
+    """Remove a run in which everything was skipped, and raise UserError that says why."""
+    measurements = outcome.run.measurements
+    if outcome.error or not measurements or any(m.status != "skipped" for m in measurements):
+        return
+    why = list(dict.fromkeys("; ".join(filter(None, (m.reason, m.remedy))) for m in measurements))
+    more = f" (and {counted(len(why) - 1, 'other reason')})" if len(why) > 1 else ""
+    outcome.path.unlink(missing_ok=True)
+    raise UserError(f"{why[0]}{more}", ExitCode.NOTHING_MEASURED)
 
 
 def taken(

@@ -102,7 +102,10 @@ class LazyGroup(Parsed, click.Group):
         self._by_name = {entry.name: entry for entry in entries}
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Print the help where no command is named, if the group does nothing by itself."""
+        """Print the help where no command is named, if the group does nothing by itself; ``help
+        COMMAND`` is ``COMMAND --help``."""
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
         if not args and self.no_args_is_help and not context.resilient_parsing:
             click.echo(context.get_help())
             context.exit()

@@ -56,7 +56,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
 
 
 @options.command()
-@click.argument("plan", metavar="[PLAN.yaml|FOLDER]", type=options.PATH, required=False)
+@click.argument("plan", metavar="[PROFILE|PLAN.yaml|FOLDER]", type=options.PATH, required=False)
 @click.option(
     "--profile",
     metavar="NAME",
@@ -108,7 +108,7 @@ def run(
     \b
     Examples:
       tierscope run
-      tierscope run --profile standard --out results
+      tierscope run standard --out results
       tierscope run plan.yaml --time-limit 2min --json
       tierscope run --resume last
       tierscope run --storage /tmp
@@ -119,6 +119,7 @@ def run(
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
     text = None
+    plan, profile = _named(plan, profile)
     if plan is not None:
         from tierscope.plans.yaml_file import read_source
 
@@ -149,6 +150,13 @@ def run(
     name = profile or "quick"
     made = prepared_profile(name, time_limit, storage, topology)
     return carry_out(name, made.plan, made.topology, output, made.refinement)
+
+
+def _named(plan: Path | None, profile: str | None) -> tuple[Path | None, str | None]:
+    """Return a plan and a profile; a word that is no file, but a profile's name, is that one."""
+    if plan is not None and profile is None and str(plan) in SUITES and not plan.exists():
+        return None, str(plan)
+    return plan, profile
 
 
 class Prepared(NamedTuple):

@@ -17,6 +17,7 @@ The grammar is the same in the CLI, in plans and in results::
 """
 
 import difflib
+import os
 import re
 from collections.abc import Sequence
 from typing import NoReturn
@@ -162,6 +163,9 @@ def forms(kinds: Sequence[EndpointKind]) -> str:
     return ", ".join(_FORMS[kind] for kind in kinds)
 
 
+_DRIVE = re.compile(r"/dev/(?!shm(/|$))")
+
+
 def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
     """Parse one endpoint; raises UserError that names the text and the forms ``accepted``."""
     if not is_text(text):
@@ -193,7 +197,11 @@ def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
 
 
 def _spelled_out(text: str) -> str:
-    """Return ``node:0`` for ``node0``, and ``cpus:0`` for ``cpu:0``."""
+    """Return ``node:0`` for ``node0``, ``cpus:0`` for ``cpu:0``, ``file:/data`` for ``/data``, and
+    ``dev:/dev/nvme0n1`` for ``/dev/nvme0n1``."""
+    if text.startswith(("/", ".")):
+        kind = EndpointKind.DEV if _DRIVE.match(text) else EndpointKind.FILE
+        return f"{kind}:{os.path.abspath(text)}"  # noqa: PTH100 - of any length
     match = _SHORT.fullmatch(text)
     return f"{'cpus' if match[1] == 'cpu' else match[1]}:{match[2]}" if match else text
 

@@ -48,6 +48,11 @@ def parse_size(text: str) -> int:
             f"'{text}' is not a size such as 64, 4k, 1.5m or 2g (k, m, g, t = 1024-based)"
             f"{_range_hint(text)}"
         )
+    if match[2] and text.strip().lower().endswith("b") and "i" not in text.lower():
+        raise UserError(
+            f"size '{text}' could be in powers of 1000 or of 1024; write "
+            f"{match[1]}{match[2].lower()} or {match[1]}{match[2].upper()}iB, which is 1024-based"
+        )
     value = float(match[1]) * _FACTOR[match[2].lower()]
     if value != int(value) or value > 1 << 50:
         raise UserError(f"size '{text}' is not a whole number of bytes up to 1024t")
@@ -102,7 +107,10 @@ def parse_share(text: str, low: float, high: float) -> float:
     value = parse_number(text, -math.inf, math.inf)
     if low < value <= high:
         return value
-    hint = f"; did you mean '{text.strip()}%'?" if low < value / 100 <= high else ""
+    percent = low < value / 100 <= high and "%" not in text
+    hint = f"; did you mean '{text.strip()}%'?" if percent else ""
+    if high < value < 1:
+        hint = f"; a small share is precise: '{1 - value:.2%}'?"
     raise UserError(f"'{text}' is out of range: more than {low:.0%}, at most {high:.0%}{hint}")
 
 

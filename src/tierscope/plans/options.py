@@ -62,6 +62,8 @@ class Option:
     """It may be given again on the command line; its value has a line for each."""
     rest: bool = False
     """On the command line it is what stands behind ``--``, and no flag."""
+    words: bool = False
+    """On the command line, words without a flag are its values, too: paths."""
 
     def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
         """The same option with another help or default, of a kind where those differ."""
@@ -107,7 +109,8 @@ def to_of(
 ) -> Option:
     """Return the option ``to`` of a kind; its help has the targets that the kind takes."""
     taken = [text for kind, text in _TARGETS.items() if kind in spec.targets]
-    return Option("to", "ENDPOINTS", f"{what}: {'; '.join(taken)}", default)
+    words = EndpointKind.FILE in spec.targets
+    return Option("to", "ENDPOINTS", f"{what}: {'; '.join(taken)}", default, words=words)
 
 
 FROM = Option(

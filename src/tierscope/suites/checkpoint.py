@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 from tierscope.engine.targets import PathError, known_path
-from tierscope.kinds.checkpoint.spec import endpoint_of as endpoint_of
 from tierscope.model.topology import Mount, NodeKind, Topology
 from tierscope.plans.machine import cpu_nodes, memory_nodes
 

@@ -1,7 +1,6 @@
 """The spec of checkpoint: a program's state, saved so that it outlives the program."""
 
 import itertools
-import os.path
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -313,16 +312,11 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Checkpoi
                 yield _spec(request, topology, saver, target, {**values})
 
 
-def endpoint_of(word: str) -> str:
-    """Return a directory as an endpoint; others are endpoints already."""
-    return f"file:{os.path.abspath(word)}" if word.startswith((".", "/")) else word  # noqa: PTH100
-
-
 def _targets(request: Request, topology: Topology) -> list[Target]:
     if "to" not in request.options:
         return [Target(kind=EndpointKind.FILE, path=str(Path.cwd()))]
     nodes = [node.number for node in machine.memory_nodes(topology)]
-    words = ",".join(map(endpoint_of, request.options["to"].splitlines()))
+    words = ",".join(request.options["to"].splitlines())
     named = request.model_copy(update={"options": {**request.options, "to": words}})
     found = targets(named, "to", CheckpointSpec, nodes)
     for target in found:
