@@ -17,7 +17,8 @@ CMAKE_BUILD := env -u MAKEFLAGS $(BIN)/cmake --build
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
-	$(BIN)/tierscope run --profile quick
+	$(BIN)/tierscope run quick
+	@command -v tierscope >/dev/null || echo "tierscope without its path, in this shell: export PATH=$(abspath $(BIN)):\$$PATH" >&2
 
 $(BUILD)/.measures: tools/bootstrap tools/constraints.txt pyproject.toml $(ENGINE_SOURCES)
 	@tools/bootstrap --measure $(VENV) $(BUILD)/engine

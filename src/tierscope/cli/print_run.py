@@ -26,10 +26,13 @@ def print_run(
 
     def in_json() -> str:
         from tierscope.kinds.views import VIEWS
+        from tierscope.report.summary import verdict_of
         from tierscope.report.view import more_of
         from tierscope.runs.export import to_json
 
-        found = more_of(run, VIEWS) | (more(run) if more else {})
+        verdict = verdict_of(run)
+        found: dict[str, Any] = {"verdict": {"word": verdict.word, "why": verdict.why}}
+        found |= more_of(run, VIEWS) | (more(run) if more else {})
         return to_json(run, found | own.json() if own else found)
 
     def in_csv() -> str:
