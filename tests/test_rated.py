@@ -59,7 +59,7 @@ def test_a_run_that_goes_on_keeps_its_ratings(
     rated = machine.model_copy(update={"ratings": [drive]})
     header = synthetic.header(host=machine.host, topology=rated)
     seen = []
-    monkeypatch.setattr(resume, "_check_machine", lambda *_: None)
+    monkeypatch.setattr(resume, "check_machine", lambda *_: None)
     monkeypatch.setattr(resume, "capabilities", lambda: None)
     monkeypatch.setattr(resume.RunWriter, "resume", lambda *_: None)
     monkeypatch.setattr(resume, "carry_on", lambda *arguments: seen.append(arguments[3]))

@@ -19,6 +19,7 @@ from tierscope.model.errors import counted
 from tierscope.model.event import Repetition, Skipped
 from tierscope.model.threads import Threads
 from tierscope.report.run import show_run
+from tierscope.report.style import detailed
 from tierscope.runs.record import Bounds, measurement_of
 
 _ALLOWED = sorted(os.sched_getaffinity(0))[:2]
@@ -191,7 +192,8 @@ def test_tables_say_which_cpus_threads_could_run_on(kind: str) -> None:
     spec = spec_of(kind)
     measured = measurement_of(spec, [repetition_of(spec)] * 5, None, Bounds(None, False, False))
     text = io.StringIO()
-    show_run(Console(file=text, width=100), synthetic.run([measured]), Path("run"), VIEWS)
+    with detailed(True):
+        show_run(Console(file=text, width=100), synthetic.run([measured]), Path("run"), VIEWS)
     shown = " ".join(text.getvalue().split())
     sets = measured.pattern["cpu_sets"]
     assert measured.pattern["threads"] == 5

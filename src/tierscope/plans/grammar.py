@@ -34,7 +34,7 @@ _DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
 _NEXT_ENDPOINT = re.compile(
-    r",(?=\s*(?:(?:file|dev|pmem|dax):|(?:node|cpus?|gpu)(?::|\d)|(?:near|far|reader|writer)\s*(?:,|$)))"
+    r",(?=\s*(?:[/.]|(?:file|dev|pmem|dax):|(?:node|cpus?|gpu)(?::|\d)|(?:near|far|reader|writer)\s*(?:,|$)))"
 )
 _WEIGHT_RANGE = re.compile(r"(?:^|(?<=[:@]))([^,:@]+\.\.[^,:@]+)")
 _DASHED = re.compile(r"(\w+)-(\w+)")
@@ -109,7 +109,7 @@ def parse_share(text: str, low: float, high: float) -> float:
         return value
     percent = low < value / 100 <= high and "%" not in text
     hint = f"; did you mean '{text.strip()}%'?" if percent else ""
-    if high < value < 1:
+    if high < value < 1 and "%" in text:
         hint = f"; a small share is precise: '{1 - value:.2%}'?"
     raise UserError(f"'{text}' is out of range: more than {low:.0%}, at most {high:.0%}{hint}")
 
