@@ -76,6 +76,17 @@ def test_a_tag_stays_with_runs_that_can_be_compared(kept: Path) -> None:
     assert do("tag", "20260108-090000-quick", "golden").exit_code == 0
 
 
+def test_the_last_run_is_the_newest_one_with_a_figure(kept: Path) -> None:
+    one = synthetic.memory_measurements(synthetic.Maker())[0]
+    skipped = one.model_copy(update={"status": "skipped", "figures": [], "samples": [], "n": 0})
+    empty = synthetic.write(synthetic.run([skipped]), kept / "20260109-090000-quick.jsonl")
+    assert "20260106-090000-quick" in do("tag", "last", "cut").stdout
+    for path in kept.glob("*.jsonl"):
+        if path != empty:
+            path.unlink()
+    assert "20260109-090000-quick" in do("tag", "last", "empty").stdout
+
+
 @pytest.mark.parametrize("tag", ["a b", "last", "../x", "", "x" * 41])
 def test_a_tag_that_is_none(kept: Path, tag: str) -> None:
     assert isinstance(do("tag", "last", tag).exception, UserError)

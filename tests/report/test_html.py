@@ -53,7 +53,7 @@ def test_the_first_screen_has_key_figures_and_tiers_before_any_chart(page: str) 
     assert keys < tiers < paths < first_chart
     labels = re.findall(r'class="label">([^<]+)', page)
     assert labels == ["Peak bandwidth", "Peak of a GPU", "Idle latency", "Slowest tier",
-                      "Loaded latency", "Lowest efficiency", "Warnings"]  # fmt: skip
+                      "Loaded latency", "Lowest efficiency", "Verdict"]  # fmt: skip
 
 
 def test_runs_of_one_machine_share_its_drawing_and_settings() -> None:

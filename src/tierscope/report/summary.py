@@ -367,7 +367,7 @@ def _still_scaling(measured: list[Measurement]) -> str:
 
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
     """Return peak bandwidth, idle latency, the slowest tier, what kinds add, the path furthest
-    below its limit, and warnings; what a run does not have is left out."""
+    below its limit, and the verdict; what a run does not have is left out."""
     measured = [m for m in run.measurements if m.has_figure]
     alone = [m for m in measured if m.unit == "B/s" and not shared(m)]
     found = [*_extremes(alone, measured, views), *_slowest(run, views)]
@@ -379,7 +379,7 @@ def key_figures(run: Run, views: Views) -> list[KeyFigure]:
     found += _below_limit(run, alone)
     if run.header.imported:
         found = [replace(one, label=f"{one.label}, imported") for one in found]
-    return [*found, _warnings(run)]
+    return [*found, _verdict(run)]
 
 
 def _extremes(
@@ -445,9 +445,9 @@ def _figure(label: str, measurement: Measurement, detail: str) -> KeyFigure:
     return KeyFigure(label, figures.plain(measurement, factor), unit, detail, doubtful)
 
 
-def _warnings(run: Run) -> KeyFigure:
-    found = warnings_of(run)
-    first = found[0] if found else "nothing that may invalidate these figures"
+def _verdict(run: Run) -> KeyFigure:
+    found = verdict_of(run)
+    first = found.why.partition(";")[0]
     if len(first) > _LONGEST:
         first = first.partition(" (")[0]
-    return KeyFigure("Warnings", str(len(found)), "", first, bool(found))
+    return KeyFigure("Verdict", found.word, "", first, found.word != "usable")

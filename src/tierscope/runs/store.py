@@ -16,6 +16,8 @@ HEAD_BYTES = 4 << 20
 header of a thousand CPUs and ten thousand measurements fit before."""
 BOM = b"\xef\xbb\xbf"
 """Byte order mark, which some editors write."""
+_FOOTER_BYTES = 1000
+_NO_FIGURES = re.compile(rb'"record":"footer",.*"interrupted":false,"measured":0,.*"imported":null')
 _HEADER = re.compile(rb'"record"\s*:\s*"header"')
 
 
@@ -73,7 +75,8 @@ def new_run_path(label: str, directory: Path | None, now: datetime) -> Path:
 def find_run(name: str) -> Path:
     """Return the run file of a path, a name or a tag in the data directory, or ``last``.
 
-    A tag that several runs have names the newest of them.
+    A tag that several runs have names the newest of them. The last run is the newest one with a
+    figure, if there is one.
 
     Raises UserError that says where it was looked for.
     """
@@ -81,26 +84,37 @@ def find_run(name: str) -> Path:
         return Path(name)
     folder = runs_directory()
     if name == "last":
-        newest = _newest(folder.glob(f"*{SUFFIX}"))
-        if newest is None:
+        newest = _by_age(folder.glob(f"*{SUFFIX}"))
+        if not newest:
             raise UserError(f"there is no run in {folder} yet; make one with 'tierscope run'")
-        return newest
+        return next((path for path in newest if not _ended_without_figures(path)), newest[0])
     path = folder / (name if name.endswith(SUFFIX) else name + SUFFIX)
     if os.path.isfile(path):  # noqa: PTH113
         return path
-    tagged = _newest(path for path in folder.glob(f"*{SUFFIX}") if name in tags_of(path))
-    if tagged is not None:
-        return tagged
+    tagged = _by_age(path for path in folder.glob(f"*{SUFFIX}") if name in tags_of(path))
+    if tagged:
+        return tagged[0]
     raise UserError(f"run '{name}' is neither a file nor the name of a run in {folder}, nor a tag")
 
 
-def _newest(paths: Iterable[Path]) -> Path | None:
-    """Return the file that was written to last; links that lead nowhere do not count."""
+def _by_age(paths: Iterable[Path]) -> list[Path]:
+    """Return files, that which was written to last first; links that lead nowhere do not count."""
     times = []
     for path in paths:
         with contextlib.suppress(OSError):
             times.append((path.stat().st_mtime, path))
-    return max(times)[1] if times else None
+    return [path for _, path in sorted(times, reverse=True)]
+
+
+def _ended_without_figures(path: Path) -> bool:
+    """Return whether a run came to its end and has no figure, as its footer says."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _FOOTER_BYTES))
+            return bool(_NO_FIGURES.search(file.read()))
+    except OSError:
+        return False
 
 
 def tags_of(path: Path) -> list[str]:
