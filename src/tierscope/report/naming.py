@@ -149,7 +149,8 @@ def _details(measurement: Measurement) -> list[str]:
         f"by {counted(threads, 'thread')}" if threads else "",
     ]
     if measurement.unit == "ns" and pattern.get("size"):
-        parts.append(f"over {figures.size_text(pattern['size'])}")
+        pages = f" of {pattern['pages']} pages" if pattern.get("pages") else ""
+        parts.append(f"over {figures.size_text(pattern['size'])}{pages}")
     elif not sequential and pattern.get("access_size"):
         parts.append(f"in accesses of {figures.size_text(pattern['access_size'])}")
     return parts
