@@ -160,10 +160,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(
     mount: Callable[..., Path], tmp_path: Path
 ) -> None:
     folder = mount("tmpfs", "-o", "size=4m")
-    answer = tierscope(
-        *("io", "--to", f"file:{folder}", "--size", "64m", "--budget", "1"),
-        *("--out", str(tmp_path / "out")),
-    )
+    asked = ("io", "--to", f"file:{folder}", "--size", "64m", "--budget", "1")
+    answer = tierscope(*asked, "--out", str(tmp_path / "out"), "--json")
     assert (answer.returncode, answer.stderr) == (3, "")
     (path,) = (tmp_path / "out").glob("*.jsonl")
     (measured,) = read_run(path).measurements
