@@ -49,19 +49,26 @@ def best_of_path(measurements: Sequence[Measurement]) -> Measurement:
     return best_of(_by_one_chase([m for m in measurements if not m.fits_caches] or measurements))
 
 
-def idle_latencies(measured: Iterable[Measurement]) -> dict[Path, Measurement]:
+def idle_latencies(
+    measured: Iterable[Measurement], in_caches: bool = False
+) -> dict[Path, Measurement]:
     """Return the idle latency of each path that has one, by initiator and target.
 
     That is the time of a load while nothing else runs, one load after the other, in random order on
     transparent huge pages, through the largest working set that was measured and no cache can hold.
     Paths that were not all chased so are taken as all of them were, where there is such a way; else
     each is taken as it comes nearest: huge pages before base pages, and last a chase that stays
-    within pages, which leaves out what translating addresses costs.
+    within pages, which leaves out what translating addresses costs. With ``in_caches``, what caches
+    can hold stands for a path of which nothing else was measured.
     """
     paths: dict[Path, list[Measurement]] = {}
     for m in measured:
-        if _is_idle(m):
+        if _is_idle(m) and (in_caches or not m.fits_caches):
             paths.setdefault((m.initiator, m.target), []).append(m)
+    paths = {
+        path: [m for m in members if not m.fits_caches] or members
+        for path, members in paths.items()
+    }
     ways = [{_way(m) for m in members} for members in paths.values()]
     common = sorted(set.intersection(*ways), key=_unusual) if ways else []
     return {path: _idle_latency(members, common[:1]) for path, members in paths.items()}
@@ -78,9 +85,7 @@ def _idle_latency(measured: Sequence[Measurement], common: Sequence[Way]) -> Mea
 def _is_idle(m: Measurement) -> bool:
     elsewhere = "writer" in m.pattern  # lines of another core's caches
     return (
-        m.has_figure
-        and m.metric == "latency"
-        and not (m.fits_caches or elsewhere or m.pattern.get("load_threads"))
+        m.has_figure and m.metric == "latency" and not (elsewhere or m.pattern.get("load_threads"))
     )
 
 

@@ -32,7 +32,7 @@ def with_measured(machine: str, run: Run) -> str:
         if element.get("type") == "NUMANode"
     }
     found = {
-        "latency": idle_latencies(run.measurements),
+        "latency": idle_latencies(run.measurements, in_caches=True),
         "read": peak_bandwidths(run, "read"),
         "write": peak_bandwidths(run, "write"),
     }

@@ -107,7 +107,7 @@ def _measured(run: Run, kind: str) -> list[Measurement]:
 def firmware_lines(run: Run) -> list[str]:
     """Compare what ACPI tables say of pairs with what was measured."""
     nodes = {int(node["node"]): node for node in run.header.machine["nodes"]}
-    latencies = idle_latencies(_measured(run, "latency"))
+    latencies = idle_latencies(_measured(run, "latency"), in_caches=True)
     reads = peak_bandwidths(run, "read")
     lines = []
     for pair in latencies | reads:
@@ -167,7 +167,7 @@ def _node_of(endpoint: str) -> int | None:
 def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> None:
     """Print a matrix for each figure; ``rates`` are the loads, in bytes/s, that were asked for."""
     show_machine(console, run)
-    idle = idle_latencies(_measured(run, "latency"))
+    idle = idle_latencies(_measured(run, "latency"), in_caches=True)
     _show(console, "Idle latency, ns", idle, lambda m: figures.with_interval(m, 1.0))
     for operation in operations(run):
         peaks = peak_bandwidths(run, operation)
