@@ -71,11 +71,12 @@ class Measurer:
         readings: list[list[Sample]] = []
         while not readings or time.monotonic() - began < seconds - spec.pattern.interval_s / 2:
             self._wait_for_tick(began, spec.pattern.interval_s)
+            last = self.interrupted  # a reading under way may have begun before what is to be seen
             readings.append(sampler.samples())
             self._listen(readings[-1], sampler.lacking)
             elapsed = time.monotonic() - began
             yield Progress(id=name, elapsed_s=elapsed, samples=len(readings), latest=None)
-            if self.interrupted:
+            if last:
                 break
         evidence = Evidence(lacking=sampler.lacking or None)
         yield repetition_of(name, readings, evidence, self.interrupted)
