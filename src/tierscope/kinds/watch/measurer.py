@@ -69,9 +69,11 @@ class Measurer:
         sampler = self._samplers[name]
         began = time.monotonic()
         readings: list[list[Sample]] = []
-        while not readings or time.monotonic() - began < seconds - spec.pattern.interval_s / 2:
+        ends = began + seconds - spec.pattern.interval_s / 2
+        # Where Ctrl-C comes during a reading, that one began before it, and another one follows.
+        while not readings or self.interrupted or time.monotonic() < ends:
             self._wait_for_tick(began, spec.pattern.interval_s)
-            last = self.interrupted  # a reading under way may have begun before what is to be seen
+            last = self.interrupted
             readings.append(sampler.samples())
             self._listen(readings[-1], sampler.lacking)
             elapsed = time.monotonic() - began
