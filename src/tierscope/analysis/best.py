@@ -1,14 +1,15 @@
 """Which measurement stands for a path: its best rate, and its idle latency."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tierscope.model.run import Measurement, lower_is_better
 
-Path = tuple[str, str]
+Ends = tuple[str, str]
+"""Initiator and target."""
 Way = tuple[str, str]
 _ORDERS = ("random", "page-random")
 _PAGES = ("thp", "2m", "32m", "512m", "1g", "base")
-"""What stands for a path's idle latency first, first."""
+"""What stands for a path's idle latency, in order of preference."""
 
 
 def conservative_rank(measurement: Measurement) -> tuple[bool, float]:
@@ -51,7 +52,7 @@ def best_of_path(measurements: Sequence[Measurement]) -> Measurement:
 
 def idle_latencies(
     measured: Iterable[Measurement], in_caches: bool = False
-) -> dict[Path, Measurement]:
+) -> dict[Ends, Measurement]:
     """Return the idle latency of each path that has one, by initiator and target.
 
     That is the time of a load while nothing else runs, one load after the other, in random order on
@@ -61,7 +62,7 @@ def idle_latencies(
     within pages, which leaves out what translating addresses costs. With ``in_caches``, what caches
     can hold stands for a path of which nothing else was measured.
     """
-    paths: dict[Path, list[Measurement]] = {}
+    paths: dict[Ends, list[Measurement]] = {}
     for m in measured:
         if _is_idle(m) and (in_caches or not m.fits_caches):
             paths.setdefault((m.initiator, m.target), []).append(m)
@@ -72,6 +73,11 @@ def idle_latencies(
     ways = [{_way(m) for m in members} for members in paths.values()]
     common = sorted(set.intersection(*ways), key=_unusual) if ways else []
     return {path: _idle_latency(members, common[:1]) for path, members in paths.items()}
+
+
+def is_one_of(m: Measurement, idle: Mapping[Ends, Measurement]) -> bool:
+    """Return whether a measurement is its path's idle latency."""
+    return idle.get((m.initiator, m.target)) is m
 
 
 def _idle_latency(measured: Sequence[Measurement], common: Sequence[Way]) -> Measurement:

@@ -8,7 +8,7 @@ one's. That is an upper bound of what a program notices: it does not wait for ea
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tierscope.analysis.best import best_of, idle_latencies
+from tierscope.analysis.best import best_of, idle_latencies, is_one_of
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError, counted
 from tierscope.model.price import GIB, PricedTier, Prices
@@ -124,14 +124,14 @@ def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placemen
     found = {tier.target: _placement(prices, runs, tier.target) for tier in prices.tiers}
     placements = {target: one for target, one in found.items() if one}
     usable = [*_usable(runs)]
-    idle = [*idle_latencies(usable).values()]
+    idle = idle_latencies(usable)
     measured: dict[str, list[Measurement]] = {}
     for m in usable:
         parts = _parts(m)
         key = str(parts) if parts else m.target
         if key not in placements and (new := _placement(prices, runs, m.target, parts)):
             placements[key] = new
-        if m.metric != "latency" or any(m is one for one in idle):
+        if m.metric != "latency" or is_one_of(m, idle):
             measured.setdefault(key, []).append(m)
     for key, placement in placements.items():
         _add(placement, measured.get(key, []), operation)

@@ -38,7 +38,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from tierscope.analysis.best import conservative_rank, idle_latencies
+from tierscope.analysis.best import Ends, conservative_rank, idle_latencies, is_one_of
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError, did_you_mean, shown
@@ -388,7 +388,7 @@ def _comparable(rule: Rule, m: Measurement) -> bool:
 
 def _by_path(measured: list[Measurement]) -> list[list[Measurement]]:
     """Return the figures of which the best one counts for its path, that one first."""
-    idle = [*idle_latencies(measured).values()]
+    idle = idle_latencies(measured)
     paths: dict[tuple[str, ...], list[Measurement]] = {}
     for m in measured:
         key = (m.initiator, m.target, m.kind, *(m.pattern.get(k, "") for k in ("metric", "part")))
@@ -396,16 +396,19 @@ def _by_path(measured: list[Measurement]) -> list[list[Measurement]]:
     return [_candidates(members, idle) for members in paths.values()]
 
 
-def _candidates(measured: list[Measurement], idle: list[Measurement]) -> list[Measurement]:
-    if lower_is_better(measured[0]):
-        loaded = [m for m in measured if m.pattern.get("load_threads")]
-        heaviest = min((float(m.pattern.get("delay_ns") or 0) for m in loaded), default=None)
-        measured = (
-            [m for m in loaded if float(m.pattern.get("delay_ns") or 0) == heaviest]
-            or [m for m in measured if any(m is one for one in idle)]
-            or measured
-        )
-    return sorted(measured, key=conservative_rank, reverse=True)
+def _candidates(measured: list[Measurement], idle: dict[Ends, Measurement]) -> list[Measurement]:
+    if not lower_is_better(measured[0]):
+        counting = measured
+    elif loaded := [m for m in measured if m.pattern.get("load_threads")]:
+        heaviest = min(map(_delay, loaded))
+        counting = [m for m in loaded if _delay(m) == heaviest]
+    else:
+        counting = [m for m in measured if is_one_of(m, idle)] or measured
+    return sorted(counting, key=conservative_rank, reverse=True)
+
+
+def _delay(m: Measurement) -> float:
+    return float(m.pattern.get("delay_ns") or 0)
 
 
 def _deciding(rule: Rule, candidates: list[Measurement]) -> Finding:

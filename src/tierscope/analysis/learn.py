@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tierscope.analysis.best import idle_latencies
+from tierscope.analysis.best import idle_latencies, is_one_of
 from tierscope.analysis.estimate import student_quantile
 from tierscope.analysis.expect import OF_LIMIT, Vocabulary, best_figures, parse_rule
 from tierscope.model.errors import UserError
@@ -48,9 +48,9 @@ def learn(runs: Sequence[Run], kinds: Iterable[str], words: Vocabulary) -> list[
     subjects: dict[str, str] = {}
     for run in runs:
         usual = [m for m in run.measurements if m.kind in taken and _is_learned(m)]
-        idle = [*idle_latencies(usual).values()]
+        idle = idle_latencies(usual)
         for m in usual:
-            if not lower_is_better(m) or any(m is one for one in idle):
+            if not lower_is_better(m) or is_one_of(m, idle):
                 subjects.setdefault(_subject(m, usual), str(m.unit))
     return [_learned(subject, unit, runs, words) for subject, unit in subjects.items()]
 

@@ -133,7 +133,7 @@ def _measured_again(path: Path, run: "Run", findings: "Sequence[Finding]", secon
 
     doubtful = {one.id for one in findings if one.verdict == "inconclusive"}
     topology = discover()
-    check_machine(path, run.header, topology, "--again measures")
+    check_machine(path, run.header, topology, "measure again")
     planned = run.header.plan.get("measurements", [])
     specs = [spec for spec in specs_of(planned, str(path)) if spec.id in doubtful]
     if not specs:

@@ -19,7 +19,7 @@ _STYLES: dict[Verdict, str] = {
     "not measured": "yellow",
     "met": "green",
 }
-"""What needs attention first, first."""
+"""In order of urgency."""
 
 
 def verdict_line(findings: list[Finding]) -> str:
