@@ -54,7 +54,7 @@ class Comparison:
     def __str__(self) -> str:
         ratio = self.ratio
         ours, theirs = statistics.median(self.ours), statistics.median(self.theirs)
-        interval = "" if ratio.low is None else f"{ratio.low:.3f}..{ratio.high:.3f}, "
+        interval = "" if ratio.low is None else f"{ratio.low:.3f}–{ratio.high:.3f}, "
         return (
             f"{self.name:38} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
             f"ratio {ratio.ratio:.3f} ({interval}{len(self.ours)} pairs){self._middle()}"
@@ -66,7 +66,7 @@ class Comparison:
         found = estimate_median(ratios, apart=True)
         if found.low is None or found.high is None:
             return ""
-        return f", median {found.value:.3f} ({found.low:.3f}..{found.high:.3f})"
+        return f", median {found.value:.3f} ({found.low:.3f}–{found.high:.3f})"
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -271,7 +270,7 @@ def test_what_was_not_compared_does_not_validate(machine: Topology) -> None:
 
 def table_of(run: Run) -> str:
     printed = io.StringIO()
-    show_stream(Console(file=printed, width=100), run, Path("r.jsonl"), size_asked=False)
+    show_stream(Console(file=printed, width=100), run, size_asked=False)
     return printed.getvalue()
 
 

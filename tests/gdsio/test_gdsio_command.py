@@ -61,8 +61,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
         )
 
     monkeypatch.setattr(drop_in, "measure", measured)
-    said = ["other programs took CPU time", "no interval for 1 of 1 figures"]
-    monkeypatch.setattr(drop_in, "warnings_of", lambda _run: said)
+    said = {False: ["other programs took CPU time"], True: ["no interval for 1 of 1 figures"]}
+    monkeypatch.setattr(drop_in, "warnings_of", lambda _run, precision: said[precision])
     monkeypatch.setattr(command, "looked_up", lambda work, _overwrite: work)
     monkeypatch.setattr(command, "discover", lambda: gpu_machine.machine(gpus=2))
     use()

@@ -129,8 +129,3 @@ def test_a_gpu_that_is_not_reached_over_pcie_has_no_slow_link():
 def test_without_a_known_limit_the_gain_is_unknown():
     text = gain_of(with_link(None, link_max=None), 27.4e9)
     assert text.startswith("Still to gain: unknown, because no link's rate is known.")
-
-
-def test_the_tour_ends_with_warnings():
-    text = gain_of(machine(gpus=1), 99e9)
-    assert "node:0 → gpu:0 reaches 157." in text

@@ -112,7 +112,7 @@ def test_one_chase_stands_for_its_path() -> None:
     run = synthetic.run(found)
     (row,) = path_rows(run.measurements, VIEWS)
     assert float(row.estimate) == pytest.approx(100, rel=0.01)
-    assert f"latency is node:0 → node:0, {row.estimate}" in sentences(run, VIEWS)[1].lower()
+    assert f"latency of local DRAM of node:0 is {row.estimate}" in sentences(run, VIEWS)[1]
 
 
 def test_the_picture_shows_each_number_of_chases() -> None:

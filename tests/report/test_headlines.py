@@ -20,7 +20,7 @@ from tierscope.report import figures
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.report.summary import sentences
+from tierscope.report.summary import key_figures, sentences
 from tierscope.runs.export import to_json
 from tierscope.suites.matrix import peak_bandwidths, show_matrix
 
@@ -36,14 +36,15 @@ def printed(run: Run) -> tuple[str, str]:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn, most: int = 3, limited: bool = False) -> Run:
     """Runs whose figures have intervals of any width, some from disturbed rows."""
     maker = synthetic.Maker(draw(st.integers(0, 1 << 16)))
     found: list[Measurement] = []
 
     def add(kind: str, target: str, pattern: dict[str, object], value: float, unit: str) -> None:
         width = draw(st.sampled_from((0.001, 0.02, 0.2, 0.8, 3.0)))
-        made = maker.make(kind, "node:0", target, pattern, value, unit)
+        limit = synthetic.DDR if limited and unit == "B/s" else None
+        made = maker.make(kind, "node:0", target, pattern, value, unit, limit=limit)
         value = made.estimate or 1.0
         changes: dict[str, Any] = {
             "ci_low": value / (1 + width),
@@ -53,7 +54,7 @@ def runs(draw: st.DrawFn) -> Run:
         }
         found.append(synthetic.changed(made, **changes))
 
-    for target in ("node:0", "node:1", "node:2")[: draw(st.integers(1, 3))]:
+    for target in (f"node:{number}" for number in range(draw(st.integers(1, most)))):
         for threads in (1, 4, 16):
             add("bandwidth", target,
                 {"operation": "read", "order": "sequential", "size": 1 << 30, "threads": threads},
@@ -65,22 +66,56 @@ def runs(draw: st.DrawFn) -> Run:
 
 
 def _written(measurement: Measurement) -> set[str]:
-    """Return every way in which a measurement's figure may be written, each in another unit."""
+    """Return every way in which a table may write a measurement's figure, each in another unit."""
     return {figures.with_interval(measurement, factor) for factor in _SCALES}
 
 
-_FIGURE = re.compile(r"(~?[\d.]+ (?:±[\d.]+|[\d.]+\.\.[\d.]+)) (?:[TGMk]?B/s|[µm]?s|ns)")
+_NUMBER, _UNIT = r"[\d.]+", r"(?:[TGMk]?B/s|[µm]?s|ns)"
+_FIGURE = re.compile(
+    rf"({_NUMBER} ±{_NUMBER}) {_UNIT}|({_NUMBER}) {_UNIT} \(({_NUMBER}) to ({_NUMBER})|"
+    rf"between ({_NUMBER}) and ({_NUMBER}) {_UNIT}"
+)
+
+
+def _as_cells(sentence: str) -> list[str]:
+    """Return a sentence's figures as tables write them."""
+    found = []
+    for alike, estimate, low, high, least, most in _FIGURE.findall(sentence):
+        wide = f"{least}–{most}" if least else f"{estimate} ({low}–{high})"
+        found.append(alike or wide)
+    return found
 
 
 @given(runs())
 def test_each_figure_of_a_sentence_is_in_a_table_and_in_the_json(run: Run) -> None:
     tables, _ = printed(run)
     said = " ".join(sentences(run, VIEWS))
-    found = _FIGURE.findall(said)
+    found = _as_cells(said)
     assert found
     for text in found:
         named = [_written(m) for m in run.measurements if text in _written(m)]
         assert any(form in tables for forms in named for form in forms)
+
+
+@given(runs(most=8, limited=True))
+def test_what_sentences_say_of_paths_is_true_of_their_figures(run: Run) -> None:
+    """Each path's best, its share of the limit and the slowest of several, computed anew."""
+    best: dict[str, Measurement] = {}
+    for m in (m for m in run.measurements if m.unit == "B/s"):
+        if m.target not in best or (m.ci_low or 0) > (best[m.target].ci_low or 0):
+            best[m.target] = m
+    said = [text for text in sentences(run, VIEWS)[1:] if " reaches " in text]
+    media = {"node:0": "Local DRAM", "node:1": "Remote DRAM", "node:2": "CXL"}
+    assert len(said) == (len(best) if len(best) <= 5 else len({media.get(t) for t in best}))
+    for text in said:
+        (target, share), *_ = re.findall(r"(node:\d+)\)? reaches .*, (.+)% of the 307.2 GB/s", text)
+        reached = (best[target].estimate or 0.0) / synthetic.DDR.value
+        assert share == figures.share_text(reached).rstrip("%")
+        assert ("unused" in text) is (reached < 0.85)
+        if found := re.search(r"of (\d+) such paths, node:0 → (node:\d+) is the slowest", text):
+            alike = [m for t, m in best.items() if media.get(t) == media.get(target)]
+            assert int(found[1]) == len(alike)
+            assert best[found[2]].estimate == min(m.estimate or 0.0 for m in alike)
 
 
 @settings(max_examples=10, deadline=None)  # each is a whole report of up to twelve figures
@@ -94,10 +129,13 @@ def test_an_unreliable_figure_is_marked_everywhere(run: Run) -> None:
         assert m.ci_high
         wide = m.ci_high / m.ci_low > 3
         assert results[m.id]["figures"][0]["unreliable"] is wide
-        assert figures.with_interval(m, 1.0).startswith("~") is wide
+        assert figures.text(m).startswith("between") is wide
+        assert (
+            "–" in figures.with_interval(m, 1.0) and "(" not in figures.with_interval(m, 1.0)
+        ) is wide
         assert figures.plain(m, 1.0).startswith("~") is wide
     if any(m.ci_high / m.ci_low > 3 for m in run.measurements if m.ci_high and m.ci_low):
-        assert "~" in tables
+        assert "–" in tables
         assert "~" in page
 
 
@@ -105,7 +143,7 @@ def test_an_unreliable_figure_is_marked_everywhere(run: Run) -> None:
 def test_the_matrices_of_terminal_and_report_have_the_same_cells(run: Run) -> None:
     best = peak_bandwidths(run, "read")
     text = io.StringIO()
-    show_matrix(Console(file=text, width=200), run, Path("run.jsonl"), [])
+    show_matrix(Console(file=text, width=200), run, [])
     drawn = [p for p in pictures_of(run, "bandwidth", VIEWS) if "by target" in p.title]
     assert bool(drawn) is (len(best) > 1)
     for picture in drawn:
@@ -121,8 +159,8 @@ def test_a_shown_interval_holds_the_measured_one(value: float, below: float, abo
     )
     estimate, interval = figures.parts(figure, 1.0)
     assert (estimate[0] == "~") is (above / below > 3)
-    if ".." in interval:
-        low, high = map(float, interval.split(".."))
+    if "–" in interval:
+        low, high = map(float, interval.split("–"))
         assert low <= value * below * 1.01
         assert high >= value * above * 0.99
         assert low <= float(estimate.lstrip("~")) <= high
@@ -207,12 +245,14 @@ def test_a_figure_without_an_interval_is_no_best_one() -> None:
     sure, unknown = rate("node:0", 20e9, 19e9, 21e9), rate("node:1", 23.456e9, None, None)
     assert best_of([unknown, sure]) is sure
     assert best_of([unknown]) is unknown
-    first = sentences(synthetic.run([unknown, sure]), VIEWS)[1]
-    assert "the fastest path is node:0" in first.lower()
+    paths = [rate(f"node:{number}", 1e9, 0.9e9, 1.1e9) for number in range(13, 19)]
+    unknown, sure = rate("node:11", 23.456e9, None, None), rate("node:10", 20e9, 19e9, 21e9)
+    first = sentences(synthetic.run([unknown, sure, *paths]), VIEWS)[1]
+    assert first.startswith("node:0 → node:10 reaches 20")
 
 
 def test_figures_without_an_interval_have_fewer_digits() -> None:
-    assert figures.plain(rate("node:0", 23.456e9, None, None), 1e9) == "23"
+    assert figures.plain(rate("node:0", 23.456e9, None, None), 1e9) == "~23"
     imported = rate("node:0", 23.456e9, None, None).model_copy(update={"no_interval": "imported"})
     assert (
         figures.plain(imported.figures[0].model_copy(update={"no_interval": "imported"}), 1e9)
@@ -224,6 +264,5 @@ def test_paths_that_may_be_as_fast_as_the_fastest_are_named() -> None:
     fastest = rate("node:0", 22e9, 20e9, 24e9)
     alike, slower = rate("node:1", 19e9, 17e9, 21e9), rate("node:2", 9e9, 8e9, 10e9)
     assert as_good(fastest, [slower, alike, fastest]) == [alike]
-    first = sentences(synthetic.run([slower, alike, fastest]), VIEWS)[1]
-    assert "(node:0 → node:1 may be as fast)" in first
-    assert "the slowest is node:0 → node:2" in first
+    peak, *_ = key_figures(synthetic.run([slower, alike, fastest]), VIEWS)
+    assert peak.detail == "node:0 → node:0, read (node:0 → node:1 may be as fast)"

@@ -18,6 +18,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
 from tierscope.report.best import best_to
 from tierscope.report.html.page import figure_table, harmless, render_report
 from tierscope.report.summary import sentences
@@ -123,24 +124,46 @@ def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
     assert found["gpu:0"] == ("26.2 GB/s", "from node:0")
 
 
-def test_three_sentences_say_best_limit_and_warnings() -> None:
-    third, first, second = sentences(synthetic.full(), VIEWS)
-    assert "fastest path is gpu:0's own memory" in first
-    assert "is node:1 → gpu:0" in second
-    assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in second
-    assert third.startswith("Usable with care: 1 measurement failed")
+def test_paths_of_a_kind_have_a_sentence_and_one_names_the_furthest_from_its_limit() -> None:
+    verdict, *said = sentences(synthetic.full(), VIEWS)
+    assert verdict.startswith("Usable with care: 1 measurement failed")
+    (local,) = [text for text in said if text.startswith("Local DRAM of node:0 reaches ")]
+    assert "; its idle latency is 110" in local
+    (own,) = [text for text in said if text.startswith("gpu:0's own memory reaches ")]
+    assert "of 2 such paths, gpu:1's own memory is the slowest" in own
+    (lowest,) = [text for text in said if text.startswith("Furthest below its limit")]
+    assert "is node:1 → gpu:0" in lowest
+    assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in lowest
 
 
 def test_paths_that_are_alike_have_no_slowest() -> None:
     maker = synthetic.Maker()
     made = [
-        maker.make("bandwidth", "node:0", target, {"operation": "read"}, rate)
-        for target, rate in (("node:0", 30e9), ("node:1", 30.2e9))
+        maker.make(
+            "bandwidth", "node:0", f"node:{number}", {"operation": "read"}, 30e9 + 3e7 * number
+        )
+        for number in range(6)
     ]
     first = sentences(synthetic.run(made), VIEWS)[1]
-    assert first.startswith(
-        "Both paths are within 1% of each other; the fastest is node:0 → node:1, 30.19"
-    )
+    assert first.startswith("node:0 → node:5 reaches 30.1")
+    assert first.endswith("; all 6 such paths are within 1% of each other.")
+
+
+def test_each_of_a_few_paths_has_a_sentence() -> None:
+    maker = synthetic.Maker()
+    limited = maker.make("bandwidth", "node:0", "node:0", {"operation": "read", "threads": 8},
+                         0.7 * synthetic.DDR.value, limit=synthetic.DDR)  # fmt: skip
+    pattern = {"order": "random", "size": 1 << 30, "pages": "thp"}
+    run = synthetic.run(
+        [limited, maker.make("latency", "node:0", "node:0", pattern, 100.0, "ns"),
+         maker.make("bandwidth", "node:0", "node:1", {"operation": "read"}, 20e9)]
+    )  # fmt: skip
+    _, local, remote = sentences(run, VIEWS)
+    assert local.startswith("Local DRAM of node:0 reaches ")
+    assert "(read by 8 threads)" in local or "; read by 8 threads)" in local
+    assert f"70% of the {figures.limit_text(synthetic.DDR)} of {synthetic.DDR.link}" in local
+    assert "GB/s are unused; its idle latency is 99.98" in local
+    assert remote.startswith("Remote DRAM (node:0 → node:1) reaches 19.98")
 
 
 def _imprecise(maker: synthetic.Maker, **pattern: object) -> Measurement:
@@ -173,9 +196,9 @@ def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
             for target, order, size, value in chases
         ]
     )  # fmt: skip
-    first = sentences(run, VIEWS)[1]
-    assert "from node:0 → node:0, 110" in first
-    assert "to node:0 → node:1, 190" in first
+    near, far = sentences(run, VIEWS)[1:]
+    assert near.startswith("The idle latency of local DRAM of node:0 is 110")
+    assert far.startswith("The idle latency of remote DRAM (node:0 → node:1) is 190")
 
 
 def test_the_latency_said_of_one_path_is_that_of_the_plain_chase() -> None:
@@ -218,7 +241,7 @@ def test_what_an_l2_holds_is_not_called_a_gpu_s_best() -> None:
                    fits_caches=fits)
         for size, rate, fits in ((16 << 20, 7570e9, True), (4 << 30, 4330e9, False))
     ]  # fmt: skip
-    assert "memory is 43" in sentences(synthetic.run(made), VIEWS)[1]
+    assert "memory reaches 43" in sentences(synthetic.run(made), VIEWS)[1]
     assert "the caches can hold" in sentences(synthetic.run(made[:1]), VIEWS)[1]
 
 
@@ -239,7 +262,8 @@ def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
     ]
     _, first, second = sentences(synthetic.run(sets), VIEWS)
     assert "the highest concurrent figure is node:0 → gpu:0-1, " in first
-    assert second.startswith("Furthest below its limit is gpu:0-1 → node:0, 1")
+    assert second.startswith("With concurrent copies, gpu:0-1 → node:0, 150")
+    assert second.endswith("is 60% of the 252 GB/s of four links.")
 
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:

@@ -6,7 +6,7 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.commands import gpu_entries
-from tierscope.cli.measure import carry_out, gpu_topology, with_end
+from tierscope.cli.measure import carry_out, gpu_topology, with_verdict
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import LazyGroup
 from tierscope.plans.grammar import expand_counts
@@ -50,7 +50,7 @@ def gpu(context: click.Context, gpus: str | None, trace: bool, output: Output) -
     steps = tour(topology, _chosen(topology, gpus), trace)
     plan = plan_of(steps)
     check_memory(plan, topology)
-    show = with_end(lambda console, run: show_tour(console, run, steps))
+    show = with_verdict(lambda console, run: show_tour(console, run, steps))
     return carry_out("gpu", plan, topology, output, show=show)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tierscope.cli import options
 from tierscope.cli.generated import Given, given_options, parameter
-from tierscope.cli.measure import carry_out, fitted, planned, refinement_of
+from tierscope.cli.measure import carry_out, fitted, planned, refinement_of, with_verdict
 from tierscope.cli.output import Output
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.runs.output import write_output
@@ -13,8 +13,6 @@ from tierscope.suites import core_matrix
 from tierscope.suites.matrix import OPTIONS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tierscope.model.run import Run
 
 
@@ -72,8 +70,8 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
     plan = planned(requests, topology)
     refinement = refinement_of(requests)
 
-    def show(console: "Console", run: "Run", path: Path) -> None:
-        show_matrix(console, run, path, refinement.at if refinement else [])
+    rates = refinement.at if refinement else []
+    show = with_verdict(lambda console, run: show_matrix(console, run, rates))
 
     def keep(run: "Run") -> None:
         if hwloc_xml:

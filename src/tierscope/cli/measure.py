@@ -198,15 +198,13 @@ def taken(
         )
 
 
-def with_end(show: "Callable[[Console, Run], None]") -> Show:
-    """Print what was not measured and where the run file is, after what ``show`` prints."""
+def with_verdict(show: "Callable[[Console, Run], None]") -> Show:
+    """Print the verdict before what ``show`` prints, and what was not measured after it."""
 
     def show_all(console: "Console", run: "Run", path: Path) -> None:
-        from tierscope.report.run import show_end, show_missing
+        from tierscope.report.run import show_between
 
-        show(console, run)
-        show_missing(console, run)
-        show_end(console, run, path)
+        show_between(console, run, path, lambda: show(console, run))
 
     return show_all
 

@@ -268,10 +268,9 @@ def _under_kernel(choice: "Choice", topology: "Topology") -> "Plan":
 
 def _show(console: "Console", run: "Run", path: Path, done: _Done) -> None:
     from tierscope.place.weights import has_table, may_write
-    from tierscope.report.run import show_end, show_machine, show_missing
+    from tierscope.report.run import show_between
     from tierscope.suites.place_weights import Kernel, show_choice
 
-    show_machine(console, run)
     kernel = Kernel(
         applied=done.applied,
         under=done.under_kernel.run if done.under_kernel else None,
@@ -279,9 +278,7 @@ def _show(console: "Console", run: "Run", path: Path, done: _Done) -> None:
         writable=may_write(ROOT),
         present=has_table(ROOT),
     )
-    show_choice(console, run, done.choice, kernel)
-    show_missing(console, run)
-    show_end(console, run, path)
+    show_between(console, run, path, lambda: show_choice(console, run, done.choice, kernel))
 
 
 def _json(done: _Done) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.cli import options
-from tierscope.cli.measure import carry_out, fitted, with_end
+from tierscope.cli.measure import carry_out, fitted, with_verdict
 from tierscope.cli.output import Output
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.plans.grammar import parse_size
@@ -111,7 +111,7 @@ def _measure_tour(args: Args, output: Output) -> int:
     made = storage_tour(topology, args)
     made = replace(made, plan=fitted(made.plan, args.time_limit))
     check_memory(made.plan, topology)
-    show = with_end(lambda console, run: show_tour(console, run, made))
+    show = with_verdict(lambda console, run: show_tour(console, run, made))
     return carry_out("storage", made.plan, topology, output, show=show)
 
 
@@ -213,7 +213,7 @@ def _measure_matrix(args: Args, output: Output) -> int:
             "left_out": left_out,
         }
 
-    show = with_end(lambda console, run: show_storage_matrix(console, run, made, left_out))
+    show = with_verdict(lambda console, run: show_storage_matrix(console, run, made, left_out))
     return carry_out("storage-matrix", made.plan, topology, output, show=show, more=more)
 
 

@@ -7,7 +7,7 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.generated import Given, given_options, parameter
-from tierscope.cli.measure import carry_out, planned
+from tierscope.cli.measure import carry_out, planned, with_verdict
 from tierscope.cli.output import Output
 from tierscope.model.errors import UserError
 from tierscope.suites.stream import OPTIONS
@@ -72,6 +72,8 @@ def stream(form: str, output: Output, **arguments: Given) -> int:
             click.echo(stream_text(run), nl=False)
             click.echo(f"run file: {path}", err=True)
         else:
-            show_stream(console, run, path, "size" in given)
+            with_verdict(lambda console, run: show_stream(console, run, "size" in given))(
+                console, run, path
+            )
 
     return carry_out("stream", plan, topology, output, show=show, more=in_json)

@@ -361,7 +361,7 @@ class Measured:
         """Warnings on totals, which have no interval that could be missing or wide."""
         if self.found is None:
             return []
-        return [text for text in warnings_of(self.outcome.run) if "interval" not in text]
+        return warnings_of(self.outcome.run, precision=False)
 
     @property
     def verdict(self) -> str:

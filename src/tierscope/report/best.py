@@ -8,7 +8,7 @@ from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
-from tierscope.report.naming import path_name
+from tierscope.report.naming import bracketed, path_name
 
 _DIGITS = 3
 _NAMED = 2
@@ -24,16 +24,26 @@ def known_endpoint(text: str) -> Endpoint | None:
         return None
 
 
+def with_rivals(
+    text: str,
+    best: Measurement,
+    measurements: Sequence[Measurement],
+    name: Callable[[Measurement], str],
+) -> str:
+    """Return what is said of the best one, and in brackets which others may be as good."""
+    return bracketed(text, rivals_text(best, measurements, name))
+
+
 def rivals_text(
     best: Measurement, measurements: Sequence[Measurement], name: Callable[[Measurement], str]
 ) -> str:
-    """Say in brackets which others may be as good as the best one; nothing where none may."""
+    """Say which others may be as good as the best one; nothing where none may."""
     found = [one for m in as_good(best, measurements) if (one := name(m)) != name(best)]
     names = [*dict.fromkeys(found)]
     if not names:
         return ""
     said = " and ".join(names) if len(names) <= _NAMED else f"{len(names)} others"
-    return f" ({said} may be as fast)"
+    return f"{said} may be as fast"
 
 
 def best_rates(measured: Sequence[Measurement]) -> list[Measurement]:

@@ -81,7 +81,7 @@ def show_pairs(console: Console, found: Sequence[Paired]) -> None:
             known = paired_ratio(pairs)
             ratio = f"{known.ratio:.4f}"
             if known.low is not None and known.high is not None:
-                ratio += f" {known.low:.4f}..{known.high:.4f}"
+                ratio += f" ({known.low:.4f}–{known.high:.4f})"
             name = one.base.id if one.base.id == one.new.id else f"{one.base.id} | {one.new.id}"
             further = metric_name(metric) if metric != headline else ""
             cells = (f"{base / factor:.4g}", f"{new / factor:.4g}", unit, ratio, str(len(pairs)))

@@ -163,7 +163,7 @@ def _per(one: Placement, value: Value | None, unit: float) -> str:
     estimate, low, high = one.per(value, unit)
     if money(low) == money(high):
         return money(estimate)
-    return f"{money(estimate)} {money(low)}..{money(high)}"
+    return f"{money(estimate)} ({money(low)}–{money(high)})"
 
 
 def _show_operations(console: Console, view: CostView) -> None:

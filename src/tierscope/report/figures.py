@@ -22,6 +22,10 @@ _DOUBTFUL_DIGITS = 2
 """Digits of a figure that lacks its interval."""
 _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
+_NARROW = 0.02
+"""Half of an interval, as a share, up to which one side stands for both whatever their ratio."""
+_TO = "–"
+"""Between the ends of an interval in a table."""
 BOUND = "†"
 """Marks figures that something other than the memory bounds."""
 BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
@@ -80,13 +84,45 @@ def _rounded(value: float, decimals: int, how: Callable[[float], float] = round)
 
 
 def with_interval(figure: Figured, factor: float) -> str:
-    """Return ``28.1 ±0.2``, or ``28.1 27.9..28.8`` where the sides differ by more than half.
+    """Return a table's cell: ``28.1 ±0.2``, or ``28.1 (27.9–28.8)`` where the sides of the interval
+    differ by more than half.
 
-    Of two sides that are nearly alike, the larger one stands for both. An unreliable figure is an
-    order of magnitude in a range: ``~100 0.9..500``.
+    Of two sides that are nearly alike or narrow, the larger one stands for both. An unreliable
+    figure is its interval alone, ``3–130``; one that lacks its interval is ``~28``.
     """
     estimate, interval = parts(figure, factor)
-    return f"{estimate} {interval}" if interval else estimate
+    if is_unreliable(figure):
+        return interval
+    if figure.no_interval and _is_exact(figure):
+        return f"{estimate} ({figure.no_interval})"
+    if not has_interval(figure):
+        return estimate
+    shown = interval if _is_symmetric(interval) else f"({interval})"
+    return f"{estimate} {shown}".rstrip()
+
+
+def text(figure: Figured, factor: float = 1.0, unit: str = "") -> str:
+    """Return a figure as sentences have it: ``28.1 ±0.2 GB/s``, ``28.1 GB/s (27.9 to 28.8)``,
+    ``between 3 and 130 ns``, ``~28 GB/s (no interval)``."""
+    estimate, interval = parts(figure, factor)
+    after = f" {unit}" if unit else ""
+    if is_unreliable(figure):
+        return f"between {interval.replace(_TO, ' and ')}{after}"
+    if not has_interval(figure):
+        said = figure.no_interval if figure.no_interval and _is_exact(figure) else "no interval"
+        return f"{estimate}{after} ({said})"
+    if _is_symmetric(interval):
+        return f"{estimate} {interval}".rstrip() + after
+    return f"{estimate}{after} ({interval.replace(_TO, ' to ')})"
+
+
+def _is_symmetric(interval: str) -> bool:
+    return interval[:1] in ("", "±")
+
+
+def _is_exact(figure: Figured) -> bool:
+    """Whether a figure lacks an interval by its nature: a maximum, or another program's."""
+    return figure.no_interval in (None, "maximum", "observed", "imported")
 
 
 def ratio(one: Measurement, other: Measurement) -> Figure:
@@ -107,37 +143,34 @@ def ratio(one: Measurement, other: Measurement) -> Figure:
     )
 
 
-def times_text(ratio: Figured) -> str:
-    """Return a ratio of two figures, with its interval where that is known."""
-    return with_interval(ratio, 1.0) if has_interval(ratio) else plain(ratio, 1.0)
-
-
 def parts(figure: Figured, factor: float) -> tuple[str, str]:
-    """Return a figure's estimate and its interval as ``with_interval`` has them, apart."""
+    """Return a figure's estimate and its interval apart: ``28.1`` and ``±0.2`` or ``27.9–28.8``.
+
+    The interval is empty where it has no width, and "no interval" with the reason where there is
+    none."""
     value, half = value_and_half(figure)
     low, high = figure.ci_low, figure.ci_high
     if low is None or high is None:
         cause = f": {figure.no_interval.replace('-', ' ')}" if figure.no_interval else ""
-        said = "imported" if figure.no_interval == "imported" else f"no interval{cause}"
-        return plain(figure, factor), f"({said})"
+        return plain(figure, factor), f"no interval{cause}"
     if is_unreliable(figure):
-        return plain(figure, factor), "..".join(_rough_range(low / factor, high / factor))
+        return plain(figure, factor), _TO.join(_rough_range(low / factor, high / factor))
     decimals = decimals_of(value / factor, half / factor)
     estimate = _rounded(value / factor, decimals)
     if half <= 0:
         return estimate, ""
-    if half > _LOPSIDED * min(value - low, high - value):
+    if half > max(_NARROW * abs(value), _LOPSIDED * min(value - low, high - value)):
         return estimate, _range(low / factor, high / factor, decimals)
     # An interval narrower than the digits shown is rounded up to the last of them, not to none.
     return estimate, f"±{_rounded(max(half / factor, 10.0**-decimals), decimals, math.ceil)}"
 
 
 def _range(low: float, high: float, decimals: int) -> str:
-    """Return ``27.9..28.8``, rounded outwards; what is above 0 stays so."""
+    """Return ``27.9–28.8``, rounded outwards; what is above 0 stays so."""
     lower = _rounded(low, decimals, math.floor)
     if float(lower) <= 0 < low:
         lower = f"{low:.1g}"
-    return f"{lower}..{_rounded(high, decimals, math.ceil)}"
+    return f"{lower}{_TO}{_rounded(high, decimals, math.ceil)}"
 
 
 def _rough_range(low: float, high: float) -> tuple[str, str]:
@@ -162,15 +195,17 @@ def significant(value: float, digits: int, how: Callable[[float], float] = round
 def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
     """Return the estimate alone, with the digits that its interval supports, at most so many.
 
-    An unreliable one has a single digit where that lies in its interval: ``~100``.
+    One that is not known to within ±50% begins with ``~``. It has a single digit where that lies in
+    its interval, ``~100``, and two where it has no interval.
     """
     value, half = value_and_half(figure)
     shown = value / factor
     if is_unreliable(figure) and figure.ci_low is not None and figure.ci_high is not None:
         return f"~{_rough(shown, figure.ci_low / factor, figure.ci_high / factor)}"
     if not has_interval(figure):
-        exact = figure.no_interval in (None, "maximum", "observed", "imported")
-        return significant(shown, min(digits, _UNKNOWN_DIGITS if exact else _DOUBTFUL_DIGITS))
+        if _is_exact(figure):
+            return significant(shown, min(digits, _UNKNOWN_DIGITS))
+        return f"~{significant(shown, min(digits, _DOUBTFUL_DIGITS))}"
     most = max(0, digits - 1 - math.floor(math.log10(abs(shown)))) if shown else 0
     return _rounded(shown, min(most, decimals_of(shown, half / factor)))
 
@@ -191,10 +226,15 @@ def has_interval(measurement: Figured) -> bool:
     return measurement.ci_low is not None and measurement.ci_high is not None
 
 
+def is_vague(figure: Figured) -> bool:
+    """Return whether a figure is not known to within ±50%: no conclusion is drawn from it."""
+    return is_unreliable(figure) or not (has_interval(figure) or _is_exact(figure))
+
+
 def is_doubtful(measurement: Measurement) -> bool:
-    """Return whether a figure is unreliable, or comes from disturbed rows for want of others."""
+    """Return whether a figure is vague, or comes from disturbed rows for want of others."""
     evidence = measurement.evidence
-    return is_unreliable(measurement) or bool(evidence and evidence.disturbed)
+    return is_vague(measurement) or bool(evidence and evidence.disturbed)
 
 
 def mark(measurement: Measurement) -> str:

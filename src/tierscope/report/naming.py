@@ -124,12 +124,19 @@ def path_of(one: Measurement | Difference) -> str:
 def described(measurement: Measurement, path: bool = True) -> str:
     """Return a figure with its unit and pattern, and with its path unless told otherwise."""
     unit, factor = figures.common_scale([measurement])
-    value = f"{figures.with_interval(measurement, factor)} {unit}"
-    detail = " ".join(filter(None, _details(measurement)))
+    value = figures.text(measurement, factor, unit)
     start = f"{path_name(measurement)}, " if path else ""
     total = figures.side_figure(measurement, "total_bandwidth")
     end = f", all streams {figures.plain(total, factor)} {unit}" if total else ""
-    return f"{start}{value}{end}{f' ({detail})' if detail else ''}"
+    return start + bracketed(value + end, " ".join(filter(None, _details(measurement))))
+
+
+def bracketed(text: str, *more: str) -> str:
+    """Return text with more in the brackets at its end: in those it has, or in its own."""
+    said = "; ".join(filter(None, more))
+    if not said:
+        return text
+    return f"{text[:-1]}; {said})" if text.endswith(")") else f"{text} ({said})"
 
 
 def described_as(measurement: Measurement) -> str:

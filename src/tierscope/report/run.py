@@ -1,5 +1,6 @@
 """A whole run in the terminal: the machine, a table for each kind, what was not measured, why."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
 from tierscope.report.naming import missing_by_cause
 from tierscope.report.style import new_table, note, title, titled_as_imported
-from tierscope.report.summary import sentences, verdict_of
+from tierscope.report.summary import conclusions, verdict_of
 from tierscope.report.table import show_table
 from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
@@ -38,7 +39,31 @@ def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
 
 
 def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
-    show_summary(console, run, views)
+    show_between(console, run, path, lambda: _show_kinds(console, run, views), views)
+
+
+def show_between(
+    console: Console, run: Run, path: Path, show: Callable[[], None], views: Views | None = None
+) -> None:
+    """Print the verdict on a run, what ``show`` prints, then what was not measured, the machine and
+    where the run file is.
+
+    With ``views``, what a reader concludes and the tiers follow the verdict; others conclude
+    themselves."""
+    console.print()
+    verdict = verdict_of(run)
+    console.print(Text(verdict.sentence, style=_VERDICT_STYLES[verdict.word]))
+    if views is not None:
+        for sentence in conclusions(run, views):
+            note(console, sentence, style="")
+        show_tiers(console, run, views)
+    show()
+    show_missing(console, run)
+    show_machine(console, run)
+    show_end(console, run, path)
+
+
+def _show_kinds(console: Console, run: Run, views: Views) -> None:
     for kind in kinds_in(run, views):
         measured = [m for m in run.measurements if m.kind == kind and m.has_figure]
         if measured:
@@ -48,19 +73,6 @@ def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
             else:
                 show_table(console, measured, run, view)
     show_energy(console, run)
-    show_missing(console, run)
-    show_machine(console, run)
-    show_end(console, run, path)
-
-
-def show_summary(console: Console, run: Run, views: Views) -> None:
-    """Print whether the figures can be used, what they come to, and the tiers."""
-    verdict, *others = sentences(run, views)
-    console.print()
-    console.print(Text(verdict, style=_VERDICT_STYLES[verdict_of(run).word]))
-    for sentence in others:
-        note(console, sentence, style="")
-    show_tiers(console, run, views)
 
 
 def show_machine(console: Console, run: Run) -> None:
@@ -126,7 +138,7 @@ def show_tiers(console: Console, run: Run, views: Views) -> None:
             "target", "capacity", "idle latency", "bandwidth", "of limit", words=("target",)
         )
         for row in tier_rows(tiers):
-            cells = (f"{f.estimate} {f.interval}".rstrip() for f in (row.latency, row.bandwidth))
+            cells = (row.latency.text, row.bandwidth.text)
             share = row.limit.partition(" ")[0]
             table.add_row(row.tier.name, row.capacity, *cells, share)
         console.print(table)

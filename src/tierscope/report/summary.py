@@ -1,8 +1,10 @@
 """What a run comes to: tables of many figures, three sentences, key figures, warnings."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal
 
 from rich.console import Console
@@ -14,21 +16,27 @@ from tierscope.machine.nvidia import pci_address
 from tierscope.model.cause import Cause
 from tierscope.model.errors import counted
 from tierscope.model.path import Limit
-from tierscope.model.run import Measurement, Run, is_unreliable, shared
+from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
-from tierscope.report.best import best_rates, rivals_text
+from tierscope.report.best import best_rates, rivals_text, with_rivals
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
-from tierscope.report.naming import described, described_as, missing_by_cause, path_name
+from tierscope.report.naming import bracketed, described, missing_by_cause, path_name
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note
-from tierscope.report.tiers import Tier, tiers_of
+from tierscope.report.tiers import LOCAL, ON_GPU, UNKNOWN, Tier, medium_of, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
 _GOOD = 0.85
 """Share of its limit from which on a path is near it."""
 _EMULATED = "the machine is emulated in software, so its figures mean nothing"
 _MORE_TIME = "give it more time (--budget, or a longer --profile)"
+_HALVES = 4
+"""Times the budget that halves an interval."""
+_WIDEST = 0.5
+"""Half of an interval, as a share, from which on it cannot be predicted."""
 _MOST_REASONS = 3
+_MOST_PATHS = 5
+"""Paths up to which each has a sentence of its own."""
 _ALIKE = 1.01
 """Fastest over slowest path up to which neither is worth a name."""
 _LONGEST = 90
@@ -80,21 +88,41 @@ def verdict_of(run: Run) -> Verdict:
         return Verdict("measure again", _EMULATED)
     if not measured:
         return Verdict("measure again", "; ".join(["nothing was measured", *warnings_of(run)]))
-    vague = [m for m in measured if is_unreliable(m) or "no-interval" in doubts(m)]
+    vague = [m for m in measured if figures.is_vague(m)]
     disturbed = _doubted(measured, "disturbed")
     if 2 * len(disturbed) > len(measured):
         why = [*_of_run(run), _disturbed(measured), "stop them, or give it more time"]
         return Verdict("measure again", "; ".join(why))
     if 2 * len(vague) > len(measured):
         count = f"{len(vague)} of {len(measured)} figures are not known to within ±50%"
-        return Verdict("measure again", "; ".join([*_of_run(run), count, _MORE_TIME]))
+        why = [*_of_run(run), count, _more_time(run, measured)]
+        return Verdict("measure again", "; ".join(why))
     if found := warnings_of(run):
-        more = f"; {_MORE_TIME}" if _doubted(measured, "wide", "no-interval") else ""
-        return Verdict("usable with care", "; ".join(found[:_MOST_REASONS]) + more)
+        more = [_more_time(run, measured)] if _doubted(measured, "wide", "no-interval") else []
+        return Verdict("usable with care", "; ".join([*found[:_MOST_REASONS], *more]))
     if not _doubted(measured, "short", "unsteady"):
         return Verdict("usable", "everything was measured as precisely as asked")
     widest = figures.width_text(max(map(figures.relative_half, measured)))
     return Verdict("usable", f"everything was measured, each figure to within {widest}")
+
+
+def _more_time(run: Run, measured: Sequence[Measurement]) -> str:
+    """Say which budget would halve the intervals that are wide: they shrink with the square root of
+    the time."""
+    wide = _doubted(measured, "wide", "no-interval")
+    budget = max(_sampled(run, wide, "budget_s"), default=None)
+    if budget is None:
+        return _MORE_TIME
+    width = median(map(figures.relative_half, wide)) / 2
+    said = f" for about {figures.width_text(width)}" if 0 < width <= _WIDEST / 2 else ""
+    return f"--budget {_HALVES * budget:g}s{said}"
+
+
+def _sampled(run: Run, measured: Sequence[Measurement], key: str) -> set[float]:
+    """Return how precise figures were to be, or how long each might take, where the plan says."""
+    planned = {one["id"]: one for one in run.header.plan.get("measurements", [])}
+    sampling = (planned.get(m.id, {}).get("sampling", {}) for m in measured)
+    return {one[key] for one in sampling if key in one}
 
 
 def warnings_line(run: Run) -> str:
@@ -103,11 +131,14 @@ def warnings_line(run: Run) -> str:
     return f"Warnings: {'; '.join(found)}." if found else ""
 
 
-def warnings_of(run: Run) -> list[str]:
-    """Return what may invalidate figures, each in a clause, the worst first."""
+def warnings_of(run: Run, precision: bool = True) -> list[str]:
+    """Return what may invalidate figures, each in a clause, the worst first; ``precision``: wide
+    and missing intervals, too."""
     found = _of_run(run)
     measured = [m for m in run.measurements if m.has_figure]
     found += [text for check in _CHECKS if (text := check(measured))]
+    if precision:
+        found += filter(None, (_imprecise(run, measured), _without_interval(measured)))
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
         found.append(f"the frequency governor is {governor}, not performance")
@@ -192,15 +223,19 @@ def _doubted(measured: Sequence[Measurement], *which: Doubt) -> list[Measurement
     return [m for m in measured if not {*which}.isdisjoint(doubts(m))]
 
 
-def _imprecise(measured: Sequence[Measurement]) -> str:
+def _imprecise(run: Run, measured: Sequence[Measurement]) -> str:
     wide = _doubted(measured, "wide")
     if not wide:
         return ""
-    worst = max(wide, key=figures.relative_half)
-    return (
-        f"intervals wider than ±{WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
-        f"widest {figures.width_text(figures.relative_half(worst))}, {described_as(worst)})"
-    )
+    widths = [*map(figures.relative_half, wide)]
+    count = f"{len(wide)} of {counted(len(measured), 'figure')}"
+    precision, budgets = (_sampled(run, wide, key) for key in ("precision", "budget_s"))
+    if len(precision) != 1 or not budgets:
+        widest = figures.width_text(max(widths))
+        return f"intervals wider than ±{WIDE:.0%} for {count} (the widest {widest})"
+    times = " to ".join(f"{time:.3g}" for time in sorted({min(budgets), max(budgets)}))
+    asked, typical = map(figures.width_text, (precision.pop(), median(widths)))
+    return f"{asked} not reached in {times} s a figure by {count} (median {typical})"
 
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
@@ -214,7 +249,7 @@ def _disturbed(measured: Sequence[Measurement]) -> str:
     return f"other programs took CPU time during {count} of {of}" if count else ""
 
 
-_CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, _disturbed)
+_CHECKS = (_beyond, _degraded_links, _throttled, _disturbed)
 """What may invalidate figures, the worst first."""
 
 
@@ -223,61 +258,124 @@ def _efficiency(measurement: Measurement) -> float:
 
 
 def sentences(run: Run, views: Views) -> list[str]:
-    """Return the verdict, then what a reader concludes: the fastest and slowest path, and how far
-    paths are from their limits where these are known."""
+    """Return the verdict, then what a reader concludes."""
+    return [verdict_of(run).sentence, *conclusions(run, views)]
+
+
+def conclusions(run: Run, views: Views) -> list[str]:
+    """Return what a reader concludes: of each path its best bandwidth, how far that is from its
+    limit, and its idle latency. Of many paths that reach the same medium, the fastest and the
+    slowest stand for all."""
     measured = [m for m in run.measurements if m.has_figure]
     alone = [m for m in measured if not shared(m)]
-    if not measured:
-        return [verdict_of(run).sentence]
-    if alone:
-        first = best_and_worst(alone, views)
-    else:
-        most = best_of(measured)
-        first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
-    return [*filter(None, (verdict_of(run).sentence, first, below_limit(run, measured)))]
-
-
-def best_and_worst(measured: list[Measurement], views: Views) -> str:
-    """Name the fastest and the slowest path."""
-    moved = [m for m in measured if m.unit == "B/s"]
+    if not alone:
+        return [*_together(measured), *_slowed_by_others(run, measured)]
+    moved = [m for m in alone if m.unit == "B/s" and view_of(views, m.kind).represents_path]
     rates = best_rates([m for m in moved if not m.fits_caches] or moved)
-    times = idle_latencies(m for m in measured if view_of(views, m.kind).represents_path)
-    parts = _of_rates(rates, moved)
-    if times:
-        by = sorted(times.values(), key=lambda m: m.estimate or 0.0)
-        if len(by) > 1:
-            parts.append(f"latency ranges from {described(by[0])} to {described(by[-1])}")
-        else:
-            where = described(by[0], path=not rates or path_name(by[0]) != path_name(rates[0]))
-            parts.append(f"its latency is {where}" if len(rates) == 1 else f"latency is {where}")
+    idle = idle_latencies(m for m in alone if view_of(views, m.kind).represents_path)
+    by_name = {path_name(m): m for m in rates}
+    times = {path_name(m): m for m in idle.values()}
+    names = dict.fromkeys([*by_name, *times])
+    paths = [_Path(run, by_name.get(name), times.get(name)) for name in names]
+    if len(paths) <= _MOST_PATHS:
+        found = [f"{path.text(moved)}." for path in paths]
     else:
-        parts += _summaries(measured, views)
-    if not parts:
-        title = view_of(views, measured[0].kind).title
-        parts.append(f"{title}: {described(measured[0])}")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+        alike: dict[str, list[_Path]] = {}
+        for path in paths:
+            alike.setdefault(path.way, []).append(path)
+        found = [_of_alike(members, moved) for members in alike.values()]
+        found += _below_limits(run, rates)
+    shown = {m.kind for m in (*rates, *idle.values())}
+    others = [m for m in alone if m.kind not in shown]
+    found += [f"{_capital(text)}." for text in _summaries(others, views)]
+    if not found:
+        found = [f"{view_of(views, alone[0].kind).title}: {described(alone[0])}."]
+    return [*found, *_still_scaling(run, alone), *_slowed_by_others(run, measured)]
 
 
-def _of_rates(rates: list[Measurement], moved: list[Measurement]) -> list[str]:
+@dataclass(frozen=True)
+class _Path:
+    """What is known of one path; it has a rate or an idle latency."""
+
+    run: Run
+    rate: Measurement | None
+    idle: Measurement | None
+
+    @property
+    def one(self) -> Measurement:
+        """One of its measurements."""
+        one = self.rate or self.idle
+        assert one is not None
+        return one
+
+    @property
+    def medium(self) -> str:
+        """What holds its data."""
+        return medium_of(self.run.header, self.one.initiator, self.one.target)[0]
+
+    @property
+    def way(self) -> str:
+        """What paths have in common that are compared: the medium, and of GPUs who reaches it."""
+        start, end = self.one.initiator, self.one.target
+        if self.medium != ON_GPU:
+            return self.medium
+        return "own" if start == end else start.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """Names it by what holds its data: "local DRAM of node:0", "CXL (node:0 → node:2)"."""
+        if self.medium == LOCAL:
+            return f"{LOCAL} of {self.one.target}"
+        named = path_name(self.one)
+        return named if self.medium in (ON_GPU, UNKNOWN) else f"{self.medium} ({named})"
+
+    def text(self, moved: list[Measurement]) -> str:
+        """Say what it reaches, and its idle latency."""
+        idle = described(self.idle, path=False) if self.idle else ""
+        if self.rate is None:
+            return f"The idle latency of {self.name} is {idle}"
+        own = [m for m in moved if path_name(m) == path_name(self.rate)]
+        text = f"{_capital(self.name)} reaches {_with_own_rivals(self.rate, own)}"
+        if self.rate.fits_caches:
+            text += ", with a working set that the caches can hold"
+        if self.rate.limit and self.rate.efficiency is not None and _is_known(self.run):
+            text += f", {_of_limit(self.rate)}"
+            if self.rate.efficiency < _GOOD:
+                text += f": {_unused(self.rate)} are unused"
+        return f"{text}; its idle latency is {idle}" if idle else text
+
+
+def _of_alike(paths: list[_Path], moved: list[Measurement]) -> str:
+    """Say what the best of several paths reaches, and the worst."""
+    rates = [path.rate for path in paths if path.rate]
     if not rates:
-        return []
-    fastest, slowest = best_of(rates), min(rates, key=_slowness)
-    values = [m.estimate or 0.0 for m in rates]
-    if len(rates) == 1:
-        value = described(fastest, path=False) + _rivals(fastest, rates, moved)
-        text = f"the highest bandwidth of {path_name(fastest)} is {value}"
-    elif max(values) <= _ALIKE * min(values):
-        paths = "both paths" if len(rates) == 2 else f"all {len(rates)} paths"
-        text = f"{paths} are within 1% of each other; the fastest is {described(fastest)}"
+        best = best_of([path.one for path in paths])
+        worst = max((path.one for path in paths), key=lambda m: m.estimate or 0.0)
     else:
-        others = _rivals(fastest, rates, moved)
-        text = (
-            f"the fastest path is {described(fastest)}{others}; the slowest is {described(slowest)}"
-        )
-    if all(m.fits_caches for m in rates):
-        text += ", with working sets that the caches can hold"
-    return [text]
+        best, worst = best_of(rates), min(rates, key=_slowness)
+    text = next(path for path in paths if path.one is best).text(moved)
+    if len(paths) == 1:
+        return f"{text}."
+    low, high = sorted((best.estimate or 0.0, worst.estimate or 0.0))
+    if high <= _ALIKE * low:
+        count = "both" if len(paths) == 2 else f"all {len(paths)}"
+        return f"{text}; {count} such paths are within 1% of each other."
+    last = "slowest" if rates else "highest"
+    unit, factor = figures.common_scale([worst])
+    value = figures.text(worst, factor, unit)
+    return f"{text}; of {len(paths)} such paths, {path_name(worst)} is the {last}: {value}."
+
+
+def _together(measured: list[Measurement]) -> list[str]:
+    if not measured:
+        return []
+    most = described(best_of(measured))
+    return [f"No path was measured alone; the highest concurrent figure is {most}."]
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence; endpoints are written as they are."""
+    return text if re.match(r"[a-z]+:\S", text) else f"{text[0].upper()}{text[1:]}"
 
 
 def _slowness(measurement: Measurement) -> tuple[bool, float]:
@@ -285,68 +383,73 @@ def _slowness(measurement: Measurement) -> tuple[bool, float]:
     return not figures.has_interval(measurement), measurement.estimate or 0.0
 
 
-def _rivals(
-    fastest: Measurement, rates: Sequence[Measurement], moved: Sequence[Measurement]
-) -> str:
-    """Say which paths may be as fast as the fastest one, or operations on its own path."""
-    others = rivals_text(fastest, rates, path_name)
-    own = [m for m in moved if path_name(m) == path_name(fastest)]
-    return others or rivals_text(fastest, own, lambda m: str(m.pattern.get("operation", "")))
+def _with_own_rivals(best: Measurement, own: Sequence[Measurement]) -> str:
+    """Describe the best of a path, and say which other operations may be as fast."""
+    text = described(best, path=False)
+    return with_rivals(text, best, own, lambda m: str(m.pattern.get("operation", "")))
 
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
     """Return what kinds say of themselves whose figures do not stand for their paths."""
     kinds = dict.fromkeys(m.kind for m in measured)
     return [
-        summary([m for m in measured if m.kind == kind])
+        text
         for kind in kinds
         if (summary := view_of(views, kind).summary)
+        and (text := summary([m for m in measured if m.kind == kind]))
     ]
 
 
-def below_limit(run: Run, measured: list[Measurement]) -> str:
-    """Say how far the best figure of each path is from its limit, the furthest first; empty where
-    no limit is known and nothing says that there is more."""
-    if run.header.emulated or run.header.imported:
-        return ""
-    alone = [m for m in measured if not shared(m)]
-    limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
-    crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
-    slowed = min(crowded, key=_efficiency, default=None)
-    if not alone and slowed is not None:
-        return f"Furthest below its limit is {_reached(slowed)}."
-    return f"{_of_limited(limited, slowed)}." if limited else _still_scaling(alone)
+def _is_known(run: Run) -> bool:
+    """Whether limits say anything about a run's figures."""
+    return not run.header.emulated and not run.header.imported
 
 
-def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
+def _below_limits(run: Run, rates: list[Measurement]) -> list[str]:
+    """Say which path is furthest below its limit, and how many are far below."""
+    limited = [m for m in rates if m.efficiency is not None and m.limit]
+    if not limited or not _is_known(run):
+        return []
     worst = min(limited, key=_efficiency)
-    assert worst.limit is not None
     low = [m for m in limited if _efficiency(m) < _GOOD]
+    reached = f"{described(worst)}, {_of_limit(worst)}"
     if not low:
-        text = f"Every path is near its limit; furthest below it is {_reached(worst)}"
-    else:
-        unit, factor = figures.scale_of(worst.limit.unit, [worst.limit.value])
-        left = (worst.limit.value - (worst.estimate or 0.0)) / factor
-        unused = f"{figures.significant(left, 2)} {unit} are unused"
-        text = f"Furthest below its limit is {_reached(worst)}: {unused}"
-        if len(low) > 1:
-            text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
-    if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
-        share = figures.share_text(_efficiency(slowed))
-        text += f"; with concurrent copies, {described(slowed)} is {share} of its limit"
-    return text
+        return [f"Every path is near its limit; furthest below it is {reached}."]
+    text = f"Furthest below its limit is {reached}: {_unused(worst)} are unused"
+    if len(low) > 1:
+        text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
+    return [f"{text}."]
 
 
-def _reached(measurement: Measurement) -> str:
+def _slowed_by_others(run: Run, measured: list[Measurement]) -> list[str]:
+    """Name the figure that is furthest below its limit while others are measured."""
+    crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
+    if not crowded or not _is_known(run):
+        return []
+    worst = min(crowded, key=_efficiency)
+    if _efficiency(worst) >= _GOOD:
+        return []
+    return [f"With concurrent copies, {described(worst)} is {_of_limit(worst)}."]
+
+
+def _of_limit(measurement: Measurement) -> str:
     assert measurement.limit is not None
-    return (
-        f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
-        f"{figures.limit_text(measurement.limit)} of {measurement.limit.link}"
-    )
+    share = figures.share_text(_efficiency(measurement))
+    return f"{share} of the {figures.limit_text(measurement.limit)} of {measurement.limit.link}"
 
 
-def _still_scaling(measured: list[Measurement]) -> str:
-    """Say which path was still getting faster at its largest thread count."""
+def _unused(measurement: Measurement) -> str:
+    limit = measurement.limit
+    assert limit is not None
+    unit, factor = figures.scale_of(limit.unit, [limit.value])
+    left = (limit.value - (measurement.estimate or 0.0)) / factor
+    return f"{figures.significant(left, 2)} {unit}"
+
+
+def _still_scaling(run: Run, measured: list[Measurement]) -> list[str]:
+    """Say which path was still getting faster at its largest thread count, where this machine has
+    more CPUs."""
+    usable = len(run.header.machine.get("usable_cpus", []))
     curves: dict[tuple[str, ...], list[Measurement]] = {}
     for m in measured:
         if m.unit == "B/s" and "threads" in m.pattern:
@@ -356,13 +459,12 @@ def _still_scaling(measured: list[Measurement]) -> str:
         if len(curve) < 2:
             continue
         *_, before, last = sorted(curve, key=lambda m: int(m.pattern["threads"]))
+        threads = int(last.pattern["threads"])
         highest_before = before.ci_high or before.estimate or 0.0
-        if highest_before < SHARE * (last.ci_low or last.estimate or 0.0):
-            return (
-                f"{path_name(last)} was still getting faster at {last.pattern['threads']} "
-                "threads, the most that were measured."
-            )
-    return ""
+        if highest_before < SHARE * (last.ci_low or last.estimate or 0.0) and threads < usable:
+            most = f"{threads} threads, the most that were measured"
+            return [f"{path_name(last)} was still getting faster at {most}."]
+    return []
 
 
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
@@ -395,7 +497,11 @@ def _extremes(
             threads = top.pattern.get("threads")
             words = [path_name(top), str(top.pattern.get("operation", ""))]
             words.append(counted(threads, "thread") if threads else "")
-            yield _figure(label, top, ", ".join(filter(None, words)) + _rivals(top, best, members))
+            own = [m for m in members if path_name(m) == path_name(top)]
+            others = rivals_text(top, best, path_name) or rivals_text(
+                top, own, lambda m: str(m.pattern.get("operation", ""))
+            )
+            yield _figure(label, top, bracketed(", ".join(filter(None, words)), others))
     own = [m for m in measured if view_of(views, m.kind).represents_path]
     if times := idle_latencies(own):
         lowest = best_of([*times.values()])

@@ -6,14 +6,15 @@ from typing import Any
 from tierscope.analysis.best import best_of, best_of_path, idle_latencies
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind
 from tierscope.model.path import Limit
-from tierscope.model.run import Header, Measurement, Run, is_unreliable, lower_is_better, shared
+from tierscope.model.run import Header, Measurement, Run, lower_is_better, shared
 from tierscope.report import figures
 from tierscope.report.best import known_endpoint
 from tierscope.report.view import Views, view_of
 
-_LOCAL, _REMOTE, HOST = "local DRAM", "remote DRAM", "host memory"
-_DRIVE, _UNKNOWN = "drive", "memory"
-MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN, HOST)
+LOCAL, _REMOTE, HOST = "local DRAM", "remote DRAM", "host memory"
+_DRIVE, UNKNOWN = "drive", "memory"
+ON_GPU = "GPU"
+MEDIA = (LOCAL, _REMOTE, "HBM", "CXL", "PMem", ON_GPU, _DRIVE, UNKNOWN, HOST)
 """What holds a tier's data, in the order of legends."""
 _DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
 
@@ -72,7 +73,7 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
     grouped: dict[str, list[Tier]] = {}
     for ends in dict.fromkeys([*rates, *chosen]):
         initiator, target = ends
-        medium, capacity = _medium(run.header, initiator, target)
+        medium, capacity = medium_of(run.header, initiator, target)
         best = best_of_path(rates[ends]) if ends in rates else None
         limit = best.limit if best and not run.header.emulated else None
         tier = Tier(initiator, target, medium, capacity, chosen.get(ends), best, limit)
@@ -90,26 +91,27 @@ def _slowness(tier: Tier) -> tuple[float, float]:
     return (latency or float("inf"), -(rate or 0.0))
 
 
-def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | None]:
-    """Return what a target's data is on, and how much it holds."""
+def medium_of(header: Header, initiator: str, target: str) -> tuple[str, int | None]:
+    """Return what a target's data is on, one of ``MEDIA``, and how many bytes it holds; None where
+    the run does not say."""
     end = known_endpoint(target)
-    if end is None:
-        return _UNKNOWN, None
+    if end is None or (end.kind not in STORAGE and len(end.numbers) != 1):
+        return UNKNOWN, None
     if end.kind in STORAGE:
         return (_DRIVE if end.kind in _DRIVES else "PMem"), None
     if end.kind is EndpointKind.GPU:
         gpu = header.topology.gpu(end.numbers[0]) if header.topology else None
-        return "GPU", gpu.memory_bytes if gpu else None
+        return ON_GPU, gpu.memory_bytes if gpu else None
     node = _nodes(header).get(end.numbers[0])
     if node is None:
-        return _UNKNOWN, None
+        return UNKNOWN, None
     kind = str(node["kind"])
     start = known_endpoint(initiator)
     if kind == "DRAM" and start is not None and start.kind is EndpointKind.GPU:
         kind = HOST
     elif kind == "DRAM":
-        kind = _LOCAL if _is_local(node, start) else _REMOTE
-    return (kind if kind in MEDIA else _UNKNOWN), int(node["total_bytes"])
+        kind = LOCAL if _is_local(node, start) else _REMOTE
+    return (kind if kind in MEDIA else UNKNOWN), int(node["total_bytes"])
 
 
 def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:
@@ -130,6 +132,8 @@ class TierFigure:
 
     estimate: str
     """With its unit; "not measured" where there is none."""
+    text: str
+    """With its unit and its interval."""
     interval: str = ""
     compared: str = ""
     """With the best of its initiator: "2.8× the lowest", "10% of the highest"."""
@@ -169,16 +173,22 @@ def tier_rows(tiers: list[Tier]) -> list[TierRow]:
 
 def _figure(measurement: Measurement | None, best: Measurement | None) -> TierFigure:
     if measurement is None:
-        return TierFigure("not measured")
+        return TierFigure("not measured", "not measured")
     unit, factor = figures.common_scale([measurement])
     estimate, interval = figures.parts(measurement, factor)
     interval = interval if figures.has_interval(measurement) else "no interval"
-    return TierFigure(f"{estimate} {unit}", interval, _compared(measurement, best))
+    text = figures.text(measurement, factor, unit)
+    return TierFigure(f"{estimate} {unit}", text, interval, _compared(measurement, best))
 
 
 def _compared(measurement: Measurement, best: Measurement | None) -> str:
-    """Compare with the best; empty for itself and where one of them is unreliable."""
-    if best is None or measurement is best or is_unreliable(measurement) or is_unreliable(best):
+    """Compare with the best; empty for itself and where one of them is vague."""
+    if (
+        best is None
+        or measurement is best
+        or figures.is_vague(measurement)
+        or figures.is_vague(best)
+    ):
         return ""
     ratio = (measurement.estimate or 0.0) / (best.estimate or 1.0)
     if lower_is_better(measurement):

@@ -38,7 +38,6 @@ from tierscope.plans.machine import GIB, MIB
 from tierscope.report import figures
 from tierscope.report.evidence import show_traces, states_of
 from tierscope.report.style import new_table, note, title
-from tierscope.report.summary import warnings_line
 from tierscope.suites.suite import Prepared
 
 SMALL = 4 * MIB
@@ -222,7 +221,7 @@ class _Taken:
 
 
 def show_tour(console: Console, run: Run, steps: Sequence[Step]) -> None:
-    """Print one table and its conclusions for each GPU, then warnings."""
+    """Print one table and its conclusions for each GPU."""
     found = {entry.id: entry for entry in run.measurements}
     taken = [_Taken(step, found[step.spec.id]) for step in steps if step.spec.id in found]
     for gpu in run.header.machine["gpus"]:
@@ -234,9 +233,6 @@ def show_tour(console: Console, run: Run, steps: Sequence[Step]) -> None:
         for line in _conclusions(own, run):
             console.print(Text(line))
         show_traces(console, [one.entry for one in own])
-    if text := warnings_line(run):
-        console.print()
-        console.print(Text(text))
 
 
 def _show_table(console: Console, own: list[_Taken], run: Run) -> None:

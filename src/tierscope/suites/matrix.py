@@ -1,7 +1,6 @@
 """The matrix of initiators and targets: idle latency, peak bandwidth, latency under load."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -22,7 +21,6 @@ from tierscope.plans.options import Option
 from tierscope.plans.request import Request
 from tierscope.report import figures
 from tierscope.report.evidence import remarks
-from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
 from tierscope.suites.suite import Prepared
 
@@ -164,9 +162,8 @@ def _node_of(endpoint: str) -> int | None:
     return None
 
 
-def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> None:
+def show_matrix(console: Console, run: Run, rates: list[float]) -> None:
     """Print a matrix for each figure; ``rates`` are the loads, in bytes/s, that were asked for."""
-    show_machine(console, run)
     idle = idle_latencies(_measured(run, "latency"), in_caches=True)
     _show(console, "Idle latency, ns", idle, lambda m: figures.with_interval(m, 1.0))
     for operation in operations(run):
@@ -181,8 +178,6 @@ def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> N
         note(console, line)
     for line in remarks(measured):
         note(console, line)
-    show_missing(console, run)
-    show_end(console, run, path)
 
 
 def _show(

@@ -274,14 +274,14 @@ def _under(choice: Choice, run: Run) -> Iterator[str]:
             continue
         unit, factor = figures.scale_of("B/s", [spread.estimate or 0.0])
         over = (
-            f", {figures.times_text(figures.ratio(spread, local))} times node {study.local} only"
+            f", {figures.text(figures.ratio(spread, local))} times node {study.local} only"
             if local
             else ""
         )
         pages = spread.evidence.pages if spread.evidence else None
         yield (
             f"Under the kernel's policy, {study.initiator}: "
-            f"{figures.with_interval(spread, factor)} {unit}{over}{_pages_text(pages)}"
+            f"{figures.text(spread, factor, unit)}{over}{_pages_text(pages)}"
         )
 
 
@@ -318,7 +318,7 @@ def _show_losses(console: Console, choice: Choice) -> None:
 def _best_text(study: Study, threads: int) -> str:
     weights, best = study.best_at(threads)
     unit, factor = figures.scale_of("B/s", [best.estimate or 0.0])
-    return f"{weights_text(weights)}, {figures.with_interval(best, factor)} {unit}"
+    return f"{weights_text(weights)}, {figures.text(best, factor, unit)}"
 
 
 def _loss_text(loss: float) -> str:

@@ -188,10 +188,10 @@ def show_costs(console: Console, found: Sequence[Cost]) -> None:
 
 
 def _change(one: Cost) -> str:
-    """Return ``-9.5% -9.9..-9.1``, the change from plain memory to the pool."""
+    """Return ``-9.5% (-9.9 to -9.1)``, the change from plain memory to the pool."""
     assert one.ratio
     text = f"{100 * (one.ratio.ratio - 1):+.1f}%"
     if one.ratio.low is None or one.ratio.high is None:
         return text
     low, high = (100 * (end - 1) for end in (one.ratio.low, one.ratio.high))
-    return f"{text} {low:+.1f}..{high:+.1f}"
+    return f"{text} ({low:+.1f} to {high:+.1f})"

@@ -20,7 +20,7 @@ from tierscope.machine.storage_paths import drives_of, far_words, locate, near_a
 from tierscope.model.affinity import LEGEND, Affinity
 from tierscope.model.endpoint import EndpointKind, Initiator, Target, parse_initiator
 from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement, Run, is_unreliable
+from tierscope.model.run import Measurement, Run
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand, with_new_id
@@ -272,7 +272,7 @@ class Group:
     def lost(self) -> bool:
         """Whether together they reach less than the sum by more than the intervals."""
         all_of_it = [self.measurement, *(row.alone for row in self.rows)]
-        if any(is_unreliable(m) or not figures.has_interval(m) for m in all_of_it):
+        if any(figures.is_vague(m) for m in all_of_it):
             return False
         least = sum(row.alone.ci_low or 0.0 for row in self.rows)
         return (self.measurement.ci_high or 0.0) < least
@@ -371,7 +371,7 @@ class Cell:
     def lost(self) -> bool:
         """Whether it is less than the best by more than the intervals of both."""
         both = (self.measurement, self.best)
-        if any(is_unreliable(m) or not figures.has_interval(m) for m in both):
+        if any(figures.is_vague(m) for m in both):
             return False
         return (self.measurement.ci_high or 0.0) < (self.best.ci_low or 0.0) and self.share < _LOSS
 

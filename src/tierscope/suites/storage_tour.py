@@ -37,7 +37,6 @@ from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.request import Request
 from tierscope.report.evidence import remarks, targets_text
 from tierscope.report.style import note, title
-from tierscope.report.summary import warnings_line
 from tierscope.report.table import common, common_words, show_rows
 
 SECONDS = 75.0
@@ -291,14 +290,11 @@ def _same(spec: Spec) -> str:
 
 
 def show_tour(console: Console, run: Run, tour: Tour) -> None:
-    """Print the tables of each target and its conclusions, then warnings."""
+    """Print the tables of each target and its conclusions."""
     found = {m.id: m for m in run.measurements if m.status == "measured"}
     for target in dict.fromkeys(shown.target for shown in tour.parts):
         parts = [shown for shown in tour.parts if shown.target == target]
         _show_target(console, target, parts, found)
-    if text := warnings_line(run):
-        console.print()
-        console.print(Text(text))
 
 
 def _show_target(

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -27,7 +26,6 @@ from tierscope.plans.sweep import options_for
 from tierscope.report import figures
 from tierscope.report.evidence import remarks
 from tierscope.report.figures import size_text
-from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
 from tierscope.suites.suite import Prepared
 
@@ -372,9 +370,8 @@ def _function_json(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def show_stream(console: Console, run: Run, path: Path, size_asked: bool) -> None:
+def show_stream(console: Console, run: Run, size_asked: bool) -> None:
     """Print a run of STREAM; ``size_asked``: an option named the arrays' size."""
-    show_machine(console, run)
     title(console, "STREAM, GB/s (10⁹ bytes that the function counts, a second)")
     swept: dict[str, list[Setting]] = {}
     for setting in settings_of(run):
@@ -392,8 +389,6 @@ def show_stream(console: Console, run: Run, path: Path, size_asked: bool) -> Non
         note(console, line)
     for line in remarks(measured):
         note(console, line)
-    show_missing(console, run)
-    show_end(console, run, path)
 
 
 def _place(setting: Setting) -> str:

@@ -13,7 +13,7 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError, counted
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
-from tierscope.report.best import rivals_text
+from tierscope.report.best import with_rivals
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.generic import (
@@ -157,7 +157,7 @@ def over_working_set(given: PictureInput) -> list[Picture]:
         unit, factor = scale_of(members)
         x = shapes.size_axis("working set, all arrays", [float(working_set(m)) for m in members])
         largest = max(members, key=working_set)
-        at_end = f"{figures.with_interval(largest, factor)} {unit}"
+        at_end = f"{figures.text(largest, factor, unit)}"
         said = side_cache_lines(given.run, members)
         pictures.append(
             curves_over(
@@ -199,8 +199,8 @@ def _side_cache_line(
     unit, factor = scale_of([inside, outside])
 
     def told(measurement: Measurement) -> str:
-        rate = figures.with_interval(measurement, factor)
-        return f"{rate} {unit} with {figures.size_text(working_set(measurement))}"
+        rate = figures.text(measurement, factor, unit)
+        return f"{rate} with {figures.size_text(working_set(measurement))}"
 
     what: dict[str, Any] = first.pattern
     threads = counted(what["threads"], "thread")
@@ -318,8 +318,8 @@ def _best(group: list[Measurement]) -> str:
     best = best_of(group)
     unit, factor = scale_of(group)
     keys = [key for key in _NAMED if len(distinct(group, key)) > 1]
-    others = rivals_text(best, group, lambda m: words_of(m, keys))
-    return f"{words_of(best, keys)}: {figures.with_interval(best, factor)} {unit}{others}"
+    text = f"{words_of(best, keys)}: {figures.text(best, factor, unit)}"
+    return with_rivals(text, best, group, lambda m: words_of(m, keys))
 
 
 def _knees(group: list[Measurement], series: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from tierscope.analysis.distribution import MIN_BEYOND, Counts
 from tierscope.model.histogram import values_of
 from tierscope.model.metric import PERCENTILES
-from tierscope.model.run import Measurement, MergedDistribution, is_unreliable
+from tierscope.model.run import Measurement, MergedDistribution
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import generic, shapes
@@ -102,8 +102,8 @@ def _points(m: Measurement, series: str) -> Iterator[dict[str, Any]]:
                 "value": beyond,
                 "low": beyond,
                 "high": beyond,
-                "doubtful": is_unreliable(figure),
-                "tip": f"{series}, {name}: {figures.with_interval(figure, 1.0)} ns",
+                "doubtful": figures.is_vague(figure),
+                "tip": f"{series}, {name}: {figures.text(figure, 1.0, 'ns')}",
             }
 
 
@@ -163,7 +163,7 @@ def summary_of(measured: list[Measurement]) -> str:
     each = "takes" if first.pattern["linked"] else "ends"
     return (
         f"chains: {path_of(first)}, {first.pattern['chain']} {each} "
-        f"{figures.with_interval(first, factor)} {unit}"
+        f"{figures.text(first, factor, unit)}"
     )
 
 

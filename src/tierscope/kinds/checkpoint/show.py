@@ -74,7 +74,7 @@ def time_text(found: Figure | None) -> str:
     if found is None:
         return ""
     unit, factor = figures.scale_of(found.unit, [found.estimate])
-    return f"{figures.with_interval(found, factor)} {unit}"
+    return f"{figures.text(found, factor, unit)}"
 
 
 def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
@@ -172,8 +172,8 @@ def _picture(metric: str, title: str, measured: list[Measurement]) -> Picture:
         return ", ".join(filter(None, (path, held, words_of(m, names))))
 
     alt = (
-        f"The shortest is {figures.with_interval(best, factor)} {unit}: {name(best)}; the longest "
-        f"is {figures.with_interval(worst, factor)} {unit}: {name(worst)}."
+        f"The shortest is {figures.text(best, factor, unit)}: {name(best)}; the longest "
+        f"is {figures.text(worst, factor, unit)}: {name(worst)}."
     )
     if swept:
         return curves_over(

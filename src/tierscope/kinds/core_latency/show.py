@@ -206,7 +206,7 @@ def summary_of(measured: list[Measurement]) -> str:
 
 def _described(m: Measurement) -> str:
     state = m.pattern.get("state")
-    return f"{figures.with_interval(m, 1.0)} ns ({cpus_text(m)}{f', {state}' if state else ''})"
+    return f"{figures.text(m, 1.0, 'ns')} ({cpus_text(m)}{f', {state}' if state else ''})"
 
 
 def more_of(run: Run) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _show_groups(console: Console, found: list[Matrix]) -> None:
     homes = any(matrix.home for matrix in found)
     names = ["lines", *(["home"] if homes else []), "CPUs share"]
     exchanged = any(exchange_of(m) for matrix in found for m in matrix.cells.values())
-    numbers = ["pairs", "median", "5%..95%", "nearest", "farthest"]
+    numbers = ["pairs", "median", "5%–95%", "nearest", "farthest"]
     numbers += ["exchange"] if exchanged else []
     table = new_table(*names, *numbers, words=names)
     for matrix in found:
@@ -320,7 +320,7 @@ def _group_cells(group: Group) -> list[str]:
         f"{_ns(value)} {pair}"
         for value, pair in zip((group.values[0], group.values[-1]), ends, strict=True)
     )
-    spread = f"{_ns(group.percentile(0.05))}..{_ns(group.percentile(0.95))}"
+    spread = f"{_ns(group.percentile(0.05))}–{_ns(group.percentile(0.95))}"
     return [group.relation, str(len(group.pairs)), _ns(group.median), spread, nearest, farthest]
 
 
@@ -366,8 +366,8 @@ def _picture(matrix: Matrix, cells: Mapping[Pair, Measurement], what: str, name:
         key=slug(f"{what} {name}"),
         title=f"{what}: {name}" if name else what,
         subtitle="; ".join(filter(None, ("ns, lighter is nearer", said))),
-        alt=f"Nearest: {cpus_text(by[0])} with {figures.with_interval(by[0], 1.0)} ns; "
-        f"farthest: {cpus_text(by[-1])} with {figures.with_interval(by[-1], 1.0)} ns.",
+        alt=f"Nearest: {cpus_text(by[0])} with {figures.text(by[0], 1.0, 'ns')}; "
+        f"farthest: {cpus_text(by[-1])} with {figures.text(by[-1], 1.0, 'ns')}.",
         spec=shapes.heatmap(
             rows, "writer's CPU", "reader's CPU", "ns", "low", list(map(str, writers))
         ),

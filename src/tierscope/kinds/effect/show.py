@@ -43,9 +43,8 @@ def change_text(ratio: float | None) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return the interval of a ratio as changes: ``-1.5..+2.0%``, ``+80%..x2.5``."""
-    first = change_text(low)
-    return f"{first.removesuffix('%') if high < 2 else first}..{change_text(high)}"
+    """Return the interval of a ratio as changes: ``-1.5% to +2.0%``, ``+80% to x2.5``."""
+    return f"{change_text(low)} to {change_text(high)}"
 
 
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
@@ -77,7 +76,7 @@ def _show_figures(console: Console, group: list[Measurement]) -> None:
             cells = [
                 heading_of(name) if number == 0 else "",
                 str(m.pattern["placement"]),
-                f"{_median(m, name, factor)} {unit}",
+                _median(m, name, factor, unit),
             ]
             table.add_row(*cells, *(Text(one, style) for one in _compared(effect)))
     console.print(table)
@@ -89,14 +88,14 @@ def _scale(base: Measurement, name: str, shown: list[Measurement]) -> tuple[str,
     return ("" if found == "count" else found), factor
 
 
-def _median(m: Measurement, name: str, factor: float) -> str:
+def _median(m: Measurement, name: str, factor: float, unit: str) -> str:
     """Return a figure's median with its interval, where the measurement has it."""
     found = next((one for one in m.figures if (one.part or one.metric) == name), None)
     if found is None and name == figures_of(m)[0]:
         found = m.headline
     if found is None or not figures.has_interval(found):
-        return figures.significant(median(values_of(m, name)) / factor, 3)
-    return figures.with_interval(found, factor)
+        return f"{figures.significant(median(values_of(m, name)) / factor, 3)} {unit}"
+    return figures.text(found, factor, unit)
 
 
 def _compared(effect: Effect | None) -> tuple[str, str, str, str]:

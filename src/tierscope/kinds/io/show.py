@@ -19,7 +19,7 @@ from tierscope.machine.storage_paths import reach
 from tierscope.model.errors import counted
 from tierscope.model.event import IoEvidence
 from tierscope.model.evidence import NfsCounts, PortCounts
-from tierscope.model.run import Figure, Measurement, Round, Run, is_unreliable
+from tierscope.model.run import Figure, Measurement, Round, Run
 from tierscope.model.storage import BlockCounts, DriveFacts, StorageFacts
 from tierscope.report import figures
 from tierscope.report.figures import share_text, size_text
@@ -228,7 +228,7 @@ def thread_lines(measured: Sequence[Measurement]) -> list[str]:
         first, best = sweep[0], best_of(sweep)
         gain = (best.estimate or 0.0) / (first.estimate or 1.0)
         one = counted(int(first.pattern["threads"]), "thread")
-        if is_unreliable(first) or is_unreliable(best):
+        if figures.is_vague(first) or figures.is_vague(best):
             words = _NOISY
         elif best is first or gain < _ALIKE:
             words = f"more threads add nothing to the {rate_text(first)} of {one}"
@@ -262,7 +262,7 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
         other = next((o for o in measured if not cached(o) and same_but(m, o, "direct")), None)
         if not cached(m) or other is None or not other.estimate:
             continue
-        if is_unreliable(m) or is_unreliable(other):
+        if figures.is_vague(m) or figures.is_vague(other):
             lines.append(f"{_blocks(m)}, {m.pattern['backend']}: {_NOISY}")
             continue
         ratio = (m.estimate or 0.0) / other.estimate

@@ -275,7 +275,7 @@ def _parallel_row(measurement: Measurement, series: str) -> dict[str, Any]:
         "series": series,
         "tip": f"{chases}: {figures.significant(rate, 3)} GB/s, "
         f"{figures.significant(time_per_load(measurement), 3)} ns per load, "
-        f"latency {figures.with_interval(measurement, 1.0)} ns",
+        f"latency {figures.text(measurement, 1.0, 'ns')}",
     }
 
 
@@ -293,7 +293,7 @@ def variants(given: PictureInput) -> list[Picture]:
                 title=f"Latency by kind of access, {path}",
                 subtitle=constants(group),
                 alt="; ".join(
-                    f"{words_of(m, names)} {figures.with_interval(m, factor)} {unit}" for m in group
+                    f"{words_of(m, names)} {figures.text(m, factor, unit)}" for m in group
                 ),
                 spec=shapes.bars(group, lambda m, names=names: words_of(m, names)),  # type: ignore[misc]
                 measurements=group,

@@ -462,7 +462,7 @@ def _span(ends: tuple[Figure, Figure] | None, factor: float) -> str:
     if ends is None:
         return _NONE
     low, high = (figures.plain(end, factor) for end in ends)
-    return low if low == high else f"{low}..{high}"
+    return low if low == high else f"{low}–{high}"
 
 
 def _shares(family: Family, curve: Curve) -> tuple[float, float] | None:
@@ -501,9 +501,7 @@ def _missing(family: Family) -> Iterator[str]:
               if not figures.has_interval(figure)]  # fmt: skip
     if causes:
         known = ", ".join(dict.fromkeys(cause.replace("-", " ") for cause in causes if cause))
-        yield "without ±: no interval, since what it is made of has none" + (
-            f" ({known})" if known else ""
-        )
+        yield "~: no interval, since what it is made of has none" + (f" ({known})" if known else "")
 
 
 def _of_all(found: Sequence[tuple[Side, Family]], several: bool) -> SideSummary:
@@ -691,14 +689,14 @@ def summary_of(measured: list[Measurement]) -> str:
         )
     if found is None:
         idle = min(measured, key=lambda m: m.estimate or 0.0)
-        return f"latency of {path_name(idle)} is {figures.with_interval(idle, 1.0)} ns, idle"
+        return f"latency of {path_name(idle)} is {figures.text(idle, 1.0, 'ns')}, idle"
     members, best, count = found
     idle, peak = idle_of(members, best), measured_at(members, best.peak)
     of = f" of {count} curves" if count > 1 else ""
     disturbed = is_disturbed(idle) or is_disturbed(peak)
     return (
-        f"latency of {path_name(peak)} is {figures.with_interval(idle, 1.0)} ns idle and "
-        f"{figures.with_interval(peak, 1.0)} ns at {rate_text(peak)}, the "
+        f"latency of {path_name(peak)} is {figures.text(idle, 1.0, 'ns')} idle and "
+        f"{figures.text(peak, 1.0, 'ns')} at {rate_text(peak)}, the "
         f"{'saturation' if best.saturated else 'highest bandwidth reached'}{of}"
         f"{' (disturbed by other programs)' if disturbed else ''}"
     )

@@ -38,7 +38,7 @@ def mapping(given: PictureInput) -> list[Picture]:
                 title=f"Cost of mapping memory, {path}",
                 subtitle=constants(group),
                 alt="; ".join(
-                    f"{words_of(m, names)} {figures.with_interval(m, 1.0)} ns a page" for m in group
+                    f"{words_of(m, names)} {figures.text(m, 1.0, 'ns')} a page" for m in group
                 ),
                 spec=stacked(rows, "µs a MiB"),
                 measurements=group,

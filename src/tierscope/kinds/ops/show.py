@@ -134,7 +134,7 @@ def _columns(measured: list[Measurement], _run: Run) -> list[Column]:
         local = locals_of[m.id]
         if local is None or m is local:
             return "" if local is None else "1"
-        return figures.times_text(slowdown(m, local))
+        return figures.with_interval(slowdown(m, local), 1.0)
 
     def elsewhere(m: Measurement) -> str:
         local = locals_of[m.id]
@@ -179,7 +179,7 @@ def placements(given: PictureInput) -> Iterator[Picture]:
         )
         slowest = min(group, key=lambda m: m.estimate or 0.0)
         if local and slowest is not local:
-            ratio = figures.with_interval(slowdown(slowest, local), 1.0)
+            ratio = figures.text(slowdown(slowest, local))
             alt = f"{picture.alt} {_placed(slowest)}: {ratio} times slower than {_placed(local)}."
             picture = replace(picture, alt=alt)
         yield picture

@@ -71,7 +71,7 @@ def cheapest(measured: Sequence[Measurement]) -> tuple[Measurement, Measurement]
 def _columns(measured: list[Measurement], _run: Run) -> list[Column]:
     def over_stores(m: Measurement) -> str:
         base = alone(m, measured)
-        return figures.times_text(figures.ratio(m, base)) if base else ""
+        return figures.with_interval(figures.ratio(m, base), 1.0) if base else ""
 
     return [Column("× stores", over_stores)]
 
@@ -128,12 +128,8 @@ def _alt(group: list[Measurement], size: int) -> str:
         if m.pattern["block_size"] != size:
             continue
         base = alone(m, group)
-        over = (
-            f", {figures.with_interval(figures.ratio(m, base), 1.0)} times the stores"
-            if base
-            else ""
-        )
-        said.append(f"{method_of(m)} {figures.with_interval(m, 1.0)} ns{over}")
+        over = f", {figures.text(figures.ratio(m, base))} times the stores" if base else ""
+        said.append(f"{method_of(m)} {figures.text(m, 1.0, 'ns')}{over}")
     return f"At {figures.size_text(size)}: {'; '.join(said)}."
 
 
@@ -168,8 +164,8 @@ def summary_of(measured: list[Measurement]) -> str:
     unit, factor = figures.scale_of("ns", [best.estimate or 0.0])
     return (
         f"persistence: {path_of(best)}, {figures.size_text(best.pattern['block_size'])} persist by "
-        f"{best.pattern['method']} in {figures.with_interval(best, factor)} {unit}, "
-        f"{figures.with_interval(figures.ratio(best, base), 1.0)} times the stores alone"
+        f"{best.pattern['method']} in {figures.text(best, factor, unit)}, "
+        f"{figures.text(figures.ratio(best, base))} times the stores alone"
     )
 
 

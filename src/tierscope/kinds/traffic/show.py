@@ -346,7 +346,7 @@ def _over(measured: Measurement, base: Measurement | None) -> str:
     return (
         ""
         if base is None or base is measured
-        else figures.times_text(figures.ratio(measured, base))
+        else figures.with_interval(figures.ratio(measured, base), 1.0)
     )
 
 
@@ -367,9 +367,9 @@ def verdict(study: Study, threads: int) -> str:
     found = figures.ratio(best, base)
     at_best = f"the bandwidth of {own} at its best thread count, {base.pattern['threads']}"
     also = "" if same is None or same is base else (
-        f", and {figures.times_text(figures.ratio(best, same))} times that of {own} at {threads}"
+        f", and {figures.text(figures.ratio(best, same))} times that of {own} at {threads}"
     )  # fmt: skip
-    said = f"{weights_text(weights)} has {figures.times_text(found)} times {at_best}{also}"
+    said = f"{weights_text(weights)} has {figures.text(found)} times {at_best}{also}"
     if is_gain(found):
         return f"Spreading pays: {said}."
     if is_gain(found) is None:
@@ -492,7 +492,7 @@ def _picture(initiator: str, threads: int, nodes: tuple[int, int], group: list[S
         key=slug(f"expansion {initiator} {threads} {local} {other}"),
         title=f"Gain of pages spread over nodes {local} and {other}, {initiator}",
         subtitle=f"{constants(members, *_SPREAD_PICTURES_UNSAID)}; points: measured{predicted}",
-        alt=f"The best ratio is {best.target} with {figures.with_interval(best, 1e9)} GB/s.",
+        alt=f"The best ratio is {best.target} with {figures.text(best, 1e9, 'GB/s')}.",
         spec=shapes.curves(
             rows,
             _ratio_axis(rows, nodes),
@@ -513,7 +513,7 @@ def _row(ratio: float, m: Measurement, base: Measurement, series: str) -> dict[s
         "high": found.estimate if found.ci_high is None else found.ci_high,
         "series": series,
         "doubtful": figures.is_doubtful(m) or figures.is_doubtful(base),
-        "tip": f"{series}, {m.target}: {figures.times_text(found)} times",
+        "tip": f"{series}, {m.target}: {figures.text(found)} times",
     }
 
 
@@ -566,7 +566,8 @@ def mixes(given: PictureInput) -> list[Picture]:
             asked, bus = m.estimate or 0.0, figures.figure_of(m, _ON_BUS) or m.estimate or 0.0
             text = figures.with_interval(m, factor)
             name = words_of(m, ["mix"])
-            rows.append(_part(name, "asked by the program", asked / factor, f"{text} {unit}", text))
+            tip = figures.text(m, factor, unit)
+            rows.append(_part(name, "asked by the program", asked / factor, tip, text))
             if bus > asked:
                 tip = f"{figures.significant((bus - asked) / factor, 3)} {unit}"
                 rows.append(_part(name, "fetched before writes", (bus - asked) / factor, tip, text))
@@ -577,7 +578,7 @@ def mixes(given: PictureInput) -> list[Picture]:
                 title=f"Bandwidth by mix of reads and writes, {path}",
                 subtitle=_said(best, *_MIX, "threads"),
                 alt=f"{len(best)} mixes; the fastest is {words_of(fastest, ['mix'])} with "
-                f"{figures.with_interval(fastest, factor)} {unit}.",
+                f"{figures.text(fastest, factor, unit)}.",
                 spec=stacked(rows, unit),
                 measurements=best,
             )

@@ -18,10 +18,9 @@ from tierscope.model.run import Case, Figure, Measurement, Run
 from tierscope.peers.cxlbench.workload import CHASES, PERCENTILES, TIMED
 from tierscope.plans.machine import GIB
 from tierscope.report.figures import figure_of, mark, parts, scale_of, size_text
-from tierscope.report.run import show_end, show_machine, show_missing, show_summary
+from tierscope.report.run import show_between
 from tierscope.report.run_view import RunView
 from tierscope.report.style import new_table, note, title
-from tierscope.report.view import Views
 from tierscope.runs.output import write_output
 
 Cells = Callable[[Case], tuple[str, str]]
@@ -67,12 +66,15 @@ def described(spec: Spec) -> str:
 
 def run_view(run: Run) -> RunView:
     """Return the view of a run of workload files."""
-    return RunView(lambda console, path: _show_cases(console, run, path, VIEWS))
+    return RunView(
+        lambda console, path: show_between(
+            console, run, path, lambda: _show_cases(console, run), VIEWS
+        )
+    )
 
 
-def _show_cases(console: Console, run: Run, path: Path, views: Views) -> None:
-    """Print a table per benchmark, then missing measurements."""
-    show_summary(console, run, views)
+def _show_cases(console: Console, run: Run) -> None:
+    """Print a table per benchmark, then what was refused."""
     cases = run.header.cases or []
     by_id = {one.id: one for one in run.measurements}
 
@@ -85,9 +87,6 @@ def _show_cases(console: Console, run: Run, path: Path, views: Views) -> None:
         title(console, name)
         _show_group(console, group, ("figure", "fitted to this machine"), cells)
     _show_refused(console, cases)
-    show_missing(console, run)
-    show_machine(console, run)
-    show_end(console, run, path)
 
 
 def figures_of(measurement: Measurement) -> Iterator[str]:

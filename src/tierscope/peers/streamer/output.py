@@ -44,7 +44,7 @@ from tierscope.peers.streamer.study import (
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
-from tierscope.report.run import show_end, show_machine, show_missing
+from tierscope.report.run import show_between
 from tierscope.report.run_view import OwnSection, RunView
 from tierscope.report.style import new_table, note, title
 from tierscope.report.summary import warnings_line
@@ -455,12 +455,10 @@ def show_study(console: Console, view: StudyView) -> None:
 
 def show_run(console: Console, view: StudyView, run: Run | None, path: Path | None) -> None:
     """Print a study, and the measurements without a figure of its run on this machine."""
-    if run:
-        show_machine(console, run)
-    show_study(console, view)
     if run and path:
-        show_missing(console, run)
-        show_end(console, run, path)
+        show_between(console, run, path, lambda: show_study(console, view))
+    else:
+        show_study(console, view)
 
 
 def run_view(run: Run) -> RunView:

@@ -10,7 +10,7 @@ from tierscope.analysis.knee import half_size
 from tierscope.model.property import properties_of
 from tierscope.model.run import Measurement, lower_is_better
 from tierscope.report import figures
-from tierscope.report.best import rivals_text
+from tierscope.report.best import with_rivals
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.draw import SERIES
@@ -121,7 +121,7 @@ def curves_over(
         for m in members
     ]  # fmt: skip
     best = best_of(members)
-    said = f"The best is {what(best)} with {figures.with_interval(best, factor)} {unit}."
+    said = f"The best is {what(best)} with {figures.text(best, factor, unit)}."
     return Picture(
         key=slug(key),
         title=title,
@@ -170,8 +170,13 @@ def best_bars(
         key=slug(key),
         title=title,
         subtitle=subtitle,
-        alt=f"The best of {len(best)} is {name(top)} with {figures.with_interval(top, factor)} "
-        f"{unit}{rivals_text(top, best, name)}.",
+        alt=with_rivals(
+            f"The best of {len(best)} is {name(top)} with {figures.text(top, factor, unit)}",
+            top,
+            best,
+            name,
+        )
+        + ".",
         spec=shapes.bars(best, name),
         measurements=best,
     )
@@ -216,7 +221,7 @@ def heat_over(
     best = best_of(members)
     worst = (max if lower else min)(members, key=lambda m: m.estimate or 0.0)
     said = (
-        f"{word}: {what(m)} with {figures.with_interval(m, factor)} {unit}"
+        f"{word}: {what(m)} with {figures.text(m, factor, unit)}"
         for word, m in (("Fastest", best), ("slowest", worst))
     )
     return Picture(
@@ -302,8 +307,13 @@ def bars(given: PictureInput) -> list[Picture]:
                     )
                 ),
                 alt=(f"The best of {len(group)} is " if len(group) > 1 else "")
-                + f"{_name(best, names)}: {figures.with_interval(best, factor)} {unit}"
-                f"{rivals_text(best, group, lambda m, names=names: _name(m, names))}.",  # type: ignore[misc]
+                + with_rivals(
+                    f"{_name(best, names)}: {figures.text(best, factor, unit)}",
+                    best,
+                    group,
+                    lambda m, names=names: _name(m, names),  # type: ignore[misc]
+                )
+                + ".",
                 spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
                 measurements=shown,
             )

@@ -7,7 +7,7 @@ from typing import Any
 from tierscope.analysis.distribution import MIN_BEYOND, percentile
 from tierscope.model.errors import counted
 from tierscope.model.metric import PERCENTILES, WHOLE_OPERATIONS
-from tierscope.model.run import Figure, Measurement, MergedDistribution, is_unreliable
+from tierscope.model.run import Figure, Measurement, MergedDistribution
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
@@ -61,14 +61,14 @@ def _picture(
         part = one.part or ("all" if len(_whole(m)) > 1 else "")
         series = ", ".join(filter(None, (name_of(m), part))) or metric_name(one.metric)
         for name, figure in _given(m, one):
-            tip = f"{series}, {name}: {figures.with_interval(figure, factor)} {unit}"
+            tip = f"{series}, {name}: {figures.text(figure, factor, unit)}"
             points.append(
                 {
                     "x": 1 / PERCENTILES[name],
                     "value": figure.estimate / factor,
                     "low": (figure.ci_low or figure.estimate) / factor,
                     "high": (figure.ci_high or figure.estimate) / factor,
-                    "doubtful": is_unreliable(figure),
+                    "doubtful": figures.is_vague(figure),
                     "series": series,
                     "tip": tip,
                 }

@@ -91,7 +91,7 @@ def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> d
         "low": low / factor,
         "high": high / factor,
         "doubtful": figures.is_doubtful(measurement),
-        "tip": f"{what}: {figures.with_interval(measurement, factor)} {unit}{bound}",
+        "tip": f"{what}: {figures.text(measurement, factor, unit)}{bound}",
         "mark": figures.mark(measurement),
         **more,
     }

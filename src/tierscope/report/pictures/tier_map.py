@@ -90,8 +90,8 @@ def _sides(axis: str, measurement: Measurement, factor: float) -> dict[str, floa
 def _said(tier: Tier) -> str:
     assert tier.latency
     assert tier.bandwidth
-    latency = figures.with_interval(tier.latency, 1.0)
-    return f"{tier.name}: {latency} ns, {figures.with_interval(tier.bandwidth, _GB)} GB/s"
+    latency = figures.text(tier.latency, 1.0, "ns")
+    return f"{tier.name}: {latency}, {figures.text(tier.bandwidth, _GB, 'GB/s')}"
 
 
 def _area(capacity: int | None) -> float:
