@@ -12,6 +12,7 @@ import click
 from tierscope.cli import options
 from tierscope.cli.measure import carry_out, fitted, with_end
 from tierscope.cli.output import Output
+from tierscope.cli.parsing import complete_path
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.plans.grammar import parse_size
 
@@ -29,7 +30,7 @@ _NAMED = 6
 
 
 @options.command()
-@click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1)
+@click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1, shell_complete=complete_path)
 @click.option(
     "--from",
     "initiator",
@@ -65,7 +66,8 @@ def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
 
     In a directory, a file is made, filled, measured and removed; nothing else is written. A file
-    or a device is read as it is. Each path takes less than 90 s.
+    or a device is read as it is. Each path takes less than 90 s. `tierscope storage io` is the
+    command `io`; a file of that name is written `./io`.
 
     \b
     Examples:
