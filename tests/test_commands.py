@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -144,7 +145,7 @@ def lists(line: str, entry: Entry) -> bool:
 
 @pytest.mark.parametrize("typed", [["--help-all"], ["help", "--all"]])
 def test_every_command_is_listed_where_all_are_asked_for(typed: list[str]) -> None:
-    lines = CliRunner().invoke(app, typed).output.splitlines()
+    lines = CliRunner().invoke(app, typed, prog_name="tierscope").output.splitlines()
     assert all(any(lists(line, entry) for line in lines) for entry in app.entries)
     assert not lines[-1].endswith("--help-all")
 
@@ -177,6 +178,40 @@ def help_shown(*words: str) -> str:
     done = tierscope(*words)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
+
+
+MOST_LISTED = 12
+"""Options that a short help lists, beside --help."""
+
+
+def listed_options(*typed: str) -> tuple[set[str], str]:
+    """Return the options that a help lists, and its last line."""
+    lines = CliRunner().invoke(app, typed, prog_name="tierscope").output.splitlines()
+    found = (re.match(r"  (?:-\w, )?--([\w-]+)", line) for line in lines)
+    return {one[1] for one in found if one} - {"help"}, lines[-1]
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_the_short_help_of_a_measurement_has_few_options_and_the_long_one_all(name: str) -> None:
+    words = PLANNED[name].split()
+    short, last = listed_options(*words, "--help")
+    every, end = listed_options(*words, "--help-all")
+    params = (COMMANDS[PLANNED[name]].load()).params
+    assert every == {one.opts[0][2:] for one in params if isinstance(one, click.Option)}
+    assert len(short) <= MOST_LISTED
+    assert {option.name for option in form_of(name).options if not option.essential} == (
+        every - short - OUTPUT
+    )
+    more = len(every) - len(short)
+    assert last == f"{more} more options: tierscope {' '.join(words)} --help-all"
+    assert listed_options("help", *words, "--all") == (every, end)
+    assert complete(f"{' '.join(words)} --energ") == ["--energy"]
+
+
+def test_the_short_help_of_bandwidth_has_ten_options() -> None:
+    short, _ = listed_options("bandwidth", "--help")
+    assert len(short) == 10
+    assert {"from", "to", "op", "threads", "size", "json"} <= short
 
 
 def test_a_file_with_the_name_of_a_command_of_storage_is_reached(

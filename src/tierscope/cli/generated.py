@@ -7,6 +7,7 @@ import click
 
 from tierscope.cli.options import command, output_options
 from tierscope.cli.output import Output
+from tierscope.cli.parsing import ListedOption
 from tierscope.model.errors import UserError, is_text
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
@@ -37,11 +38,14 @@ def parameter(option: Option) -> click.Parameter:
     text = f"{option.help}  [default: {option.default}]" if option.default else option.help
     if option.rest:
         return click.Argument([option.name], metavar=f"[-- {option.metavar}]", nargs=-1)
-    if option.many:
-        return click.Option([f"--{option.name}"], metavar=option.metavar, multiple=True, help=text)
-    if option.flag:
-        return click.Option([f"--{option.name}"], is_flag=True, help=text)
-    return click.Option([f"--{option.name}"], metavar=option.metavar, help=text)
+    return ListedOption(
+        [f"--{option.name}"],
+        metavar=option.metavar or None,
+        multiple=option.many,
+        is_flag=option.flag,
+        help=text,
+        essential=option.essential,
+    )
 
 
 def _words_of(option: Option) -> str:

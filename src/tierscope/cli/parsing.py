@@ -13,7 +13,7 @@ _ALL = "tierscope: all"
 """In a context's ``meta`` while the help of ``--help-all`` is made."""
 
 
-class Option(click.Option):
+class ListedOption(click.Option):
     """An option that ``--help`` lists, or, where it is not ``essential``, only ``--help-all``."""
 
     def __init__(self, *arguments: Any, essential: bool = True, **settings: Any) -> None:
@@ -26,7 +26,7 @@ class Option(click.Option):
         return super().get_help_record(context) if listed else None
 
 
-class FormOption(Option):
+class FormOption(ListedOption):
     """``--csv`` prints, ``--csv=FILE`` writes a file; a word behind it stays an argument.
 
     Only ``-`` or a word with the form's own suffix counts as its file without the sign =.
@@ -63,7 +63,7 @@ class Parsed:
     def left_out(self, context: click.Context) -> str:
         """Say what only ``--help-all`` lists: ``21 more options``; empty where there is nothing."""
         options = context.command.get_params(context)
-        rare = [one for one in options if isinstance(one, Option) and not one.essential]
+        rare = [one for one in options if isinstance(one, ListedOption) and not one.essential]
         return f"{len(rare)} more option{'s' * (len(rare) > 1)}" if rare else ""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
