@@ -203,7 +203,8 @@ def test_the_short_help_of_a_measurement_has_few_options_and_the_long_one_all(na
         every - short - OUTPUT
     )
     more = len(every) - len(short)
-    assert last == f"{more} more options: tierscope {' '.join(words)} --help-all"
+    many = "s" if more > 1 else ""
+    assert last == f"{more} more option{many}: tierscope {' '.join(words)} --help-all"
     assert listed_options("help", *words, "--all") == (every, end)
     assert complete(f"{' '.join(words)} --energ") == ["--energy"]
 

@@ -1,6 +1,5 @@
 """The command of a kind or a suite, made from the options that it takes."""
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 
 import click
@@ -62,7 +61,7 @@ def given_options(options: Iterable[Option], arguments: Mapping[str, Given]) -> 
                 raise UserError(f"name paths by --{option.name}, or without it; not in both ways")
             value = ",".join(map(str, words))  # type: ignore[arg-type]
         if isinstance(value, tuple):
-            value = (shlex.join(value) if option.rest else "\n".join(value)) or None
+            value = option.joined(value) or None
         if value is True:
             given[option.name] = "yes"
         elif isinstance(value, str):

@@ -5,7 +5,8 @@ here. An option that several kinds take stands in this module; one that a single
 in that kind's request. Values have the grammar of ``plans.grammar``.
 """
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
@@ -66,6 +67,12 @@ class Option:
     """On the command line, words without a flag are its values, too: paths."""
     essential: bool = True
     """``--help`` lists it; otherwise only ``--help-all`` does."""
+
+    def joined(self, values: Sequence[str]) -> str:
+        """Return several values as one text, as requests take them."""
+        if self.rest:
+            return shlex.join(values)
+        return ("\n" if self.many else ",").join(values)
 
     def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
         """The same option with another help or default, of a kind where those differ."""
