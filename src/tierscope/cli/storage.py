@@ -1,7 +1,7 @@
 """``tierscope storage``: a tour of paths, or initiators against drives."""
 
 import json
-import os.path
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,8 +185,18 @@ def found_path(given: str) -> "tuple[Target, PathFacts]":
         raise UserError(f"{given}: neither a directory, a file nor a block device")
     if facts.open_error:
         raise UserError(f"{given} cannot be read: {facts.open_error}", ExitCode.NOTHING_MEASURED)
+    if facts.kind == "directory" and _refuses_files(path):
+        raise UserError(
+            f"{given}: this user may not make files there; name a directory where that is allowed",
+            ExitCode.NOTHING_MEASURED,
+        )
     kind = EndpointKind.DEV if facts.kind == "block" else EndpointKind.FILE
     return Target(kind=kind, path=path), facts
+
+
+def _refuses_files(path: str) -> bool:
+    """Whether this user may not make files in a directory, which has just answered a child."""
+    return os.access(path, os.F_OK) and not os.access(path, os.W_OK | os.X_OK)
 
 
 def _measure_matrix(args: Args, output: Output) -> int:
@@ -237,8 +247,8 @@ def _targets(
     if not found:
         why = f" ({'; '.join(left_out)})" if left_out else ""
         raise UserError(
-            f"no drive or array of this machine can be read{why}: name a directory or a file, or "
-            "run as root",
+            f"no drive or array of this machine can be read{why}: name a directory or a file"
+            f"{', or run as root' if os.geteuid() else ''}",
             ExitCode.NOTHING_MEASURED,
         )
     return found, [*left_out, *_mounts(topology)]
