@@ -78,22 +78,18 @@ def studied(request: Request, topology: Topology) -> list[tuple[Initiator, list[
     if "to" in request.options:
         nodes = checked(request, "to", _nodes, request.options["to"], nodes, topology)
     if len(nodes) < 2:
+        named = f"--to names node {nodes[0]} only" if nodes else "this machine has none"
         raise UserError(
-            "spreading pages takes two nodes with memory or more, and "
-            + (f"--to names node {nodes[0]} only" if "to" in request.options else
-               f"this machine has {_named(nodes)}"),
+            "spreading pages takes two nodes with memory or more: "
+            f"{machine.one_node(topology) or named}",
             ExitCode.NOTHING_MEASURED,
-        )  # fmt: skip
+        )
     with_cpus = [node.number for node in machine.cpu_nodes(topology)]
     if "from" in request.options:
         sources = initiators(request, "from", TrafficSpec, with_cpus)
     else:
         sources = [Initiator(kind=EndpointKind.NODE, numbers=tuple(with_cpus[:1]))]
     return [(one, _own_first(one, nodes, topology)) for one in sources]
-
-
-def _named(nodes: list[int]) -> str:
-    return f"one: node {nodes[0]}" if nodes else "none"
 
 
 def _nodes(text: str, every: list[int], topology: Topology) -> list[int]:
