@@ -32,13 +32,7 @@ OPTIONS = (
     options.to_of(MemorySpec, "node:*"),  # type: ignore[type-abstract]
     Option("op", "LIST", "Operations whose bandwidth is measured", "read,write,copy"),
     options.THREADS.but(help="Thread counts to search for the peak", default="1..all*2"),
-    Option(
-        "at",
-        "GB/S",
-        "Also latency under loads of these bandwidths, as in 10,50",
-        "none",
-        essential=False,
-    ),
+    Option("at", "GB/S", "Also latency under loads of these bandwidths, as in 10,50", "none"),
     options.MIX.but(help="Reads:writes of the load for --at"),
     options.SIZE,
     options.PAGES,
