@@ -58,7 +58,7 @@ class Parsed:
         more = self.left_out(context)
         if more and not context.meta.get(_ALL):
             formatter.write_paragraph()
-            formatter.write_text(f"{more}: {context.command_path} --help-all")
+            formatter.write(f"{more}: {context.command_path} --help-all\n")
 
     def left_out(self, context: click.Context) -> str:
         """Say what only ``--help-all`` lists: ``21 more options``; empty where there is nothing."""
