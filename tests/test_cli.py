@@ -271,9 +271,23 @@ def test_output_that_cannot_be_written_is_one_line(fake_engine: Fake) -> None:
     assert "the output could not be written: No space left on device" in line
 
 
-def test_a_closed_output_is_no_error(fake_engine: Fake) -> None:
-    command = ["sh", "-c", '"$@" >&- 2>&-', "sh", *PROGRAM, *SMALL]
-    assert subprocess.run(command, check=False).returncode == 0
+@pytest.mark.parametrize(
+    "words", [["list"], ["--help"], ["list", "--json"], ["--version"], ["topo"], SMALL]
+)
+def test_a_closed_output_is_told(fake_engine: Fake, words: list[str]) -> None:
+    command = ["sh", "-c", '"$@" >&-', "sh", *PROGRAM, *words]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert answer.stderr.splitlines()[-1].startswith(
+        "tierscope: the output could not be written: standard output is closed"
+    )
+
+
+def test_closed_errors_are_dropped(fake_engine: Fake) -> None:
+    command = ["sh", "-c", '"$@" 2>&-', "sh", *PROGRAM, *SMALL]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0
+    assert "GB/s" in answer.stdout
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.1, 0.15, 0.3, 0.5, 0.8, 1.2, 1.6, 2.0])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -45,8 +46,10 @@ OUTPUT = {
 
 
 def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Entry]]:
-    """Yield every command with the words that call it."""
+    """Yield every command with the words that call it, without its group's name."""
     for entry in group.entries:
+        if above and entry.group:
+            continue
         words = f"{above}{entry.name}"
         yield words, entry
         command = entry.load()
@@ -126,9 +129,100 @@ def test_a_kind_s_help_imports_no_other_kind() -> None:
 def test_commands_are_listed_below_headings() -> None:
     context = click.Context(app, info_name="tierscope")
     lines = app.get_help(context).splitlines()
-    headings = ["Measure:", "Act:", "Look:", "Compare:", "Peers:"]
+    headings = ["Measure memory:", "Measure GPUs, storage, networks:", "Act:", "Look:"]
+    headings += ["Compare:", "Other tools:"]
     assert [line for line in lines if line in headings] == headings
-    assert all(any(line.startswith(f"  {entry.name} ") for line in lines) for entry in app.entries)
+    shown = {entry.name for entry in app.entries if any(lists(line, entry) for line in lines)}
+    assert shown == {entry.name for entry in app.entries if not entry.group}
+    more = len(app.entries) - len(shown)
+    assert lines[-1] == f"{more} more commands: tierscope --help-all"
+
+
+def lists(line: str, entry: Entry) -> bool:
+    """Whether a line of help begins with a command's name."""
+    return line.startswith(f"  {entry.name} ")
+
+
+@pytest.mark.parametrize("typed", [["--help-all"], ["help", "--all"]])
+def test_every_command_is_listed_where_all_are_asked_for(typed: list[str]) -> None:
+    lines = CliRunner().invoke(app, typed, prog_name="tierscope").output.splitlines()
+    assert all(any(lists(line, entry) for line in lines) for entry in app.entries)
+    assert not lines[-1].endswith("--help-all")
+
+
+GROUPED = [entry for entry in app.entries if entry.group]
+
+
+@pytest.mark.parametrize("entry", GROUPED, ids=lambda entry: f"{entry.group} {entry.name}")
+def test_a_command_is_called_with_its_group_s_name_and_without(entry: Entry) -> None:
+    names = {one.name for one in app.entries}
+    assert entry.group in names
+    for words in ([entry.group, "--help"], ["help", entry.group]):
+        done = CliRunner().invoke(app, words)
+        assert any(lists(line, entry) for line in done.output.splitlines())
+    own = help_shown(entry.name, "--help")
+    assert help_shown(entry.group, entry.name, "--help") == own
+    assert help_shown("help", entry.group, entry.name) == own
+    assert help_shown("help", entry.name) == own
+    assert help_shown("help", entry.name, "--all").startswith(own.partition("\n")[0])
+    assert complete(entry.name) == [one for one in names_of(app) if one.startswith(entry.name)]
+    assert entry.name in complete(f"{entry.group} {entry.name[:2]}")
+
+
+def names_of(group: LazyGroup) -> list[str]:
+    return [entry.name for entry in group.entries]
+
+
+def help_shown(*words: str) -> str:
+    """Return what a command prints; some print with argparse, which writes past click's runner."""
+    done = tierscope(*words)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+MOST_LISTED = 12
+"""Options that a short help lists, beside --help."""
+
+
+def listed_options(*typed: str) -> tuple[set[str], str]:
+    """Return the options that a help lists, and its last line."""
+    lines = CliRunner().invoke(app, typed, prog_name="tierscope").output.splitlines()
+    found = (re.match(r"  (?:-\w, )?--([\w-]+)", line) for line in lines)
+    return {one[1] for one in found if one} - {"help"}, lines[-1]
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_the_short_help_of_a_measurement_has_few_options_and_the_long_one_all(name: str) -> None:
+    words = PLANNED[name].split()
+    short, last = listed_options(*words, "--help")
+    every, end = listed_options(*words, "--help-all")
+    params = (COMMANDS[PLANNED[name]].load()).params
+    assert every == {one.opts[0][2:] for one in params if isinstance(one, click.Option)}
+    assert len(short) <= MOST_LISTED
+    assert {option.name for option in form_of(name).options if not option.essential} == (
+        every - short - OUTPUT
+    )
+    more = len(every) - len(short)
+    many = "s" if more > 1 else ""
+    assert last == f"{more} more option{many}: tierscope {' '.join(words)} --help-all"
+    assert listed_options("help", *words, "--all") == (every, end)
+    rare = min(every - short)
+    assert f"--{rare}" in complete(f"{' '.join(words)} --{rare}")
+
+
+def test_the_short_help_of_bandwidth_has_ten_options() -> None:
+    short, _ = listed_options("bandwidth", "--help")
+    assert len(short) == 10
+    assert {"from", "to", "op", "threads", "size", "json"} <= short
+
+
+def test_a_file_with_the_name_of_a_command_of_storage_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "io").write_bytes(bytes(1 << 20))
+    monkeypatch.chdir(tmp_path)
+    assert "cache.read" in help_shown("storage", "./io", "--dry-run")
+    assert "io.node:0" in help_shown("storage", "io", "--dry-run")
 
 
 @pytest.mark.parametrize("words", ["place", "tier", "hmsdk"])
@@ -223,6 +317,8 @@ def complete(typed: str) -> list[str]:
         ("bandwidth --acc", ["--access-size"]),
         ("gpu copy --both", ["--both-ways"]),
         ("run --profile st", ["standard", "stream", "streamer"]),
+        ("run st", ["standard", "stream", "streamer", "st"]),
+        ("run /etc/pa", ["/etc/pa"]),
         ("mesure", []),
     ],
 )

@@ -61,7 +61,7 @@ def test_groups_lead_to_the_pages_of_their_commands() -> None:
     for command in [described_app(), *described_commands()]:
         name = command.words.replace(" ", "-")
         for entry in command.below:
-            assert f"{name}-{entry.name}.1" in PAGES
+            assert f"{'tierscope' if entry.group else name}-{entry.name}.1" in PAGES
             shown = entry.name.replace("-", r"\-")
             assert rf"\fB{shown}\fR" in PAGES[f"{name}.1"]
 

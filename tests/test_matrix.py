@@ -1,17 +1,27 @@
 """Matrices: what is measured for them, what firmware says, and hwloc's memory attributes."""
 
+import io
 import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 from tests import synthetic
 
+from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.run import Figure, Measurement, Run
+from tierscope.plans.machine import memory_nodes
 from tierscope.suites.hwloc_xml import with_measured
-from tierscope.suites.matrix import firmware_lines, idle_latencies, peak_bandwidths, requests
+from tierscope.suites.matrix import (
+    firmware_lines,
+    idle_latencies,
+    peak_bandwidths,
+    requests,
+    show_matrix,
+)
 
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
@@ -187,3 +197,18 @@ def test_a_bandwidth_asks_for_the_latency_under_that_load() -> None:
         requests({"mix": "50:50"})
     with pytest.raises(UserError, match="--mix: a matrix takes one mix"):
         requests({"mix": "50:50,100:0", "at": "10"})
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_machine_of_one_node_is_told_what_more_takes(nodes: int) -> None:
+    machine = synthetic.topology()
+    kept = memory_nodes(machine)[:nodes]
+    machine = machine.model_copy(update={"nodes": kept})
+    cell = measured("latency", "node:0", "node:0", 95.0, size=1 << 30)
+    run = synthetic.run([cell], topology=machine)
+    text = io.StringIO()
+    show_matrix(Console(file=text, width=100), run, [])
+    of_ops = VIEWS["ops"].notes([], run)
+    for said in (" ".join(text.getvalue().split()), " ".join(of_ops)):
+        assert ("'tierscope whatif --tier 250ns,30GB/s'" in said) == (nodes == 1)
+        assert ("has one node with memory, node 0;" in said) == (nodes == 1)

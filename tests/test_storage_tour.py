@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ from click.testing import CliRunner
 from rich.console import Console
 from tests import synthetic
 
+from forked import tierscope
+from tierscope.cli import storage
 from tierscope.cli.app import app
 from tierscope.kinds.files.spec import FilesSpec
 from tierscope.kinds.io.show import (
@@ -25,7 +30,7 @@ from tierscope.kinds.io.spec import IoSpec
 from tierscope.kinds.views import VIEWS
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.endpoint import parse_target
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Evidence, IoEvidence
 from tierscope.model.path import Limit
 from tierscope.model.rating import RatedDrive
@@ -306,3 +311,50 @@ def test_what_earlier_runs_left_is_named_and_removed(tmp_path: Path) -> None:
     assert [file["state"] for file in found["files"]] == ["removed"]
     assert [path.name for path in folder.iterdir()] == ["mine"]
     assert "nothing is left of earlier runs" in call(str(folder), "--clean").output
+
+
+def test_a_file_without_a_block_is_refused_with_its_size(tmp_path: Path) -> None:
+    file = tmp_path / "short"
+    for size in (0, 1, 4095):
+        file.write_bytes(bytes(size))
+        for words in (["storage", file], ["storage", "--matrix", file]):
+            done = tierscope(*words, "--dry-run")
+            assert done.returncode == ExitCode.REQUEST_WRONG
+            assert f"tierscope: {file} has {size} byte" in done.stderr
+            assert "name a larger file, or a directory, where a file is made\n" in done.stderr
+            assert done.stderr.count("\n") == 1
+    file.write_bytes(bytes(4096))
+    assert tierscope("storage", file, "--dry-run").returncode == 0
+
+
+def test_a_directory_that_the_user_may_not_write_is_refused_before_a_run(tmp_path: Path) -> None:
+    runs, closed = tmp_path / "runs", tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    without_rights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run(
+        [
+            *(without_rights if os.geteuid() == 0 else []),
+            *(sys.executable, "-c", "from tierscope.cli.main import main; main()"),
+            *("storage", closed, "--out", runs),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ExitCode.NOTHING_MEASURED
+    assert done.stderr == (
+        f"tierscope: {closed}: this user may not make files there; "
+        "name a directory where that is allowed\n"
+    )
+    assert not runs.exists() or not [*runs.iterdir()]
+
+
+@pytest.mark.parametrize(("user", "end"), [(0, "a file"), (1000, "a file, or run as root")])
+def test_root_is_not_asked_to_be_root(
+    user: int, end: str, machine: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr("tierscope.suites.storage_matrix.readable", lambda _machine: [])
+    with pytest.raises(UserError, match=f"can be read: name a directory or {end}$"):
+        storage._targets(machine, storage.Args(()))

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
@@ -30,6 +30,53 @@ def test_args_and_matrix_multiply(machine: Topology) -> None:
     assert [spec.kind for spec in plan.measurements] == ["bandwidth"] * 6 + ["latency"] * 3
     assert plan.measurements[0].id.startswith("sweep.")
     assert plan.measurements[0].sampling.budget_s == 0.5
+
+
+SEVERAL = {
+    "op": st.sampled_from(["read", "write", "copy", "triad", "memset", "rmw"]),
+    "threads": st.sampled_from(["1", "2", "4", "1..3", "all"]),
+    "size": st.sampled_from(["64m", "96m", "1g", "64m..256m"]),
+    "pages": st.sampled_from(["base", "thp"]),
+    "to": st.sampled_from(["node:0", "node:1", "node:0,1@3:1", "node:*"]),
+}
+"""Options of bandwidth, and items of their lists."""
+
+
+@given(
+    st.sampled_from([*SEVERAL]).flatmap(
+        lambda key: st.tuples(
+            st.just(key), st.lists(SEVERAL[key], min_size=1, max_size=4, unique=True)
+        )
+    ),
+    st.sampled_from(["args", "matrix"]),
+    st.booleans(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_list_is_its_items_with_commas(
+    machine: Topology, asked: tuple[str, list[str]], section: str, block: bool
+) -> None:
+    key, items = asked
+    start = f"measurements:\n- kind: bandwidth\n  {section}:\n    {key}:"
+    quoted = [f'"{item}"' if "," in item or "*" in item else item for item in items]
+    listed = "".join(f"\n    - {one}" for one in quoted) if block else f" [{', '.join(quoted)}]"
+    assert planned(f"{start}{listed}", machine) == planned(f'{start} "{",".join(items)}"', machine)
+
+
+def planned(text: str, machine: Topology) -> object:
+    """Return the measurements of a plan, or what is wrong with it."""
+    try:
+        return expand(parse_plan(text, "p.yaml"), machine, thp=True).measurements
+    except UserError as error:
+        return re.sub(r":\d+:", ":", str(error))
+
+
+def test_lists_of_options_that_are_given_again_and_of_words() -> None:
+    text = (
+        "measurements:\n- kind: effect\n  args:\n    placement: [local, 'bind node:0,1']\n"
+        "    command: [sh, -c, echo x y]"
+    )
+    (request,) = parse_plan(text, "p")
+    assert request.options == {"placement": "local\nbind node:0,1", "command": "sh -c 'echo x y'"}
 
 
 def test_a_command_s_name_stands_for_its_kind() -> None:
@@ -68,8 +115,23 @@ def test_flags_are_yes_or_no(machine: Topology) -> None:
             "p.yaml:4: key 'size' stands in both args and matrix",
         ),
         ("measurements:\n- kind: latency\n  kind: latency", "p.yaml:3: key 'kind' is given twice"),
+        *(
+            (
+                f"measurements:\n- kind: latency\n  {section}:\n    size:\n    - 4k\n    - {item}",
+                "p.yaml:6: key 'size': each item of its list has to be one plain value",
+            )
+            for section in ("args", "matrix")
+            for item in ("[8k]", "{a: 8k}")
+        ),
+        (
+            "measurements:\n- kind: latency\n  args: {size: {a: 4k}}",
+            "p.yaml:3: key 'size' has to be one plain value or a list of them",
+        ),
+        (
+            "measurements:\n- kind: latency\n  args: {size: []}",
+            "p.yaml:3: key 'size' has to be a list with at least one item",
+        ),
         ("measurements:\n- kind: latency\n  args:\n    size:", "p.yaml:4: key 'size' has no value"),
-        ("measurements:\n- kind: latency\n  args: {size: [4k]}", "one plain value"),
         ("measurements:\n- {kind: latency, name: a b}", "p.yaml:2: key 'name': letters"),
         ("[" * 600, "p.yaml:1: not valid YAML: nested too deeply"),
         ("a\x00b", "p.yaml:1: not valid YAML"),

@@ -150,9 +150,13 @@ def test_other_runs_get_neither_table_nor_picture_nor_json() -> None:
 
 
 def test_one_node_is_told_in_a_line_with_exit_code_3() -> None:
-    with pytest.raises(UserError, match="this machine has one: node 0") as caught:
-        list(REQUEST.expand(Request(kind="expand", options={}), machine_of(1), True))
-    assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
+    for given in ({}, {"to": "node:0"}):
+        with pytest.raises(UserError, match="has one node with memory, node 0; ") as caught:
+            list(REQUEST.expand(Request(kind="expand", options=given), machine_of(1), True))
+        assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
+        assert "'tierscope whatif --tier 250ns,30GB/s'" in str(caught.value)
+    with pytest.raises(UserError, match="two nodes with memory or more: --to names node 0 only"):
+        list(REQUEST.expand(Request(kind="expand", options={"to": "node:0"}), machine_of(2), True))
 
 
 @pytest.mark.parametrize(

@@ -7,55 +7,59 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tierscope.cli.parsing import Entry
-from tierscope.kinds.registry import KINDS, Kind
-from tierscope.peers.registry import IMPORTERS, PEERS, Peer, imported_programs
+from tierscope.cli.parsing import Entry, LazyGroup
+from tierscope.kinds.registry import DEVICES, KINDS, MEMORY, Kind
+from tierscope.peers.registry import IMPORTERS, OTHER_TOOLS, PEERS, Peer, imported_programs
 from tierscope.suites.registry import SUITES
 from tierscope.suites.suite import Suite
 
 if TYPE_CHECKING:
     import click
 
-MEASURE, ACT, LOOK, COMPARE, OTHERS = "Measure", "Act", "Look", "Compare", "Peers"
+MEASURE, ACT, LOOK, COMPARE = "Measure", "Act", "Look", "Compare"
 
 
 def root_entries() -> list[Entry]:
     """Return the commands right below ``tierscope``, in the order of ``--help``."""
-    return [
-        _written("run", "Measure this machine by a profile, or what a plan asks for.", MEASURE),
+    rows = [
+        _written("run", "Measure this machine by a profile, or what a plan asks for.", MEMORY),
+        _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", DEVICES),
+        _written("storage", "Measure files and drives: a tour of a path.", DEVICES),
         *_generated(""),
-        _written("stream", "Measure Copy, Scale, Add and Triad by STREAM's rules.", MEASURE),
-        _written("matrix", "Measure every initiator against every target.", MEASURE),
-        _written("pmdk", "Measure the cost of PMDK over plain memory.", MEASURE),
-        *_of_peers(MEASURE),
-        _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", MEASURE),
-        _written("checkpoint", KINDS["checkpoint"].summary, MEASURE),
-        _written("storage", "Measure files and drives: a tour of a path.", MEASURE),
-        _written("fleet", "Measure many hosts at once, and find the slow ones.", MEASURE),
+        _written("matrix", "Measure every initiator against every target.", MEMORY),
+        _written("pmdk", "Measure the cost of PMDK over plain memory.", MEMORY, group="pmem"),
+        _written("stream", "Measure Copy, Scale, Add and Triad by STREAM's rules.", MEMORY,
+                 group="peer"),
+        _of_kind("checkpoint"),
+        _written("fleet", "Measure many hosts at once, and find the slow ones.", DEVICES),
         _written("place", "Place the pages of programs, processes and files.", ACT),
         _written("alloc", "Place program heaps on chosen nodes, by rules.", ACT),
         _written("tier", "Move hot pages to fast nodes and cold ones to slow nodes.", ACT),
         _written("doctor", "Report what can be measured here, and what distorts figures.", LOOK),
         _written("topo", "Show the machine, and the limit of every link.", LOOK),
-        _written(
-            "pmem-check",
-            "Check that persistent memory survives crashes consistently.",
-            LOOK,
-            "pmem_check:pmem_check",
-        ),
-        _written("watch", KINDS["watch"].summary, LOOK),
-        *_import_entry(),
+        _of_kind("watch"),
         _written("show", "Show a run again.", LOOK),
         _written("report", "Write a run's report as one HTML file.", LOOK),
-        _written("list", "List the kept runs.", LOOK, "list:list_runs"),
-        _written("tag", "Tag a run.", LOOK, "list:tag"),
-        _written("query", "Query all kept runs in SQL.", LOOK),
-        _written("export", "Export runs as tables, for Prometheus, as interleave weights.", LOOK),
-        _written("bundle", "Pack a run for a bug report.", LOOK),
+        _written("pmem-check", "Check that persistent memory survives crashes consistently.", LOOK,
+                 "pmem_check:pmem_check", group="pmem"),
+        _written("list", "List the kept runs.", LOOK, "list:list_runs", group="runs"),
+        _written("tag", "Tag a run.", LOOK, "list:tag", group="runs"),
+        _written("query", "Query all kept runs in SQL.", LOOK, group="runs"),
+        *_import_entry(),
+        _written("export", "Export runs as tables, for Prometheus, as interleave weights.", LOOK,
+                 group="runs"),
+        _written("bundle", "Pack a run for a bug report.", LOOK, group="runs"),
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
         _written("cost", "Estimate the cost of tiers and placements.", COMPARE),
-        *_of_peers(OTHERS),
+        *_of_peers(),
+    ]  # fmt: skip
+    return [
+        *rows,
+        *_group("memory", "More of memory", MEMORY, rows),
+        *_group("pmem", "Persistent memory", MEMORY, rows),
+        *_group("runs", "Keep, search and exchange runs", LOOK, rows),
+        *_group("peer", "Commands of other tools, with their options and files", OTHER_TOOLS, rows),
     ]
 
 
@@ -115,16 +119,38 @@ def fleet_entries() -> list[Entry]:
 def _import_entry() -> list[Entry]:
     """Return the command that imports files, where a peer has any."""
     summary = f"Import results of {imported_programs()} as a run."
-    return [_written("import", summary, LOOK, "import_:import_")] if IMPORTERS else []
+    return [_written("import", summary, LOOK, "import_:import_", group="runs")] if IMPORTERS else []
 
 
-def _of_peers(heading: str) -> list[Entry]:
-    """Return the commands of peers below a heading."""
+def _group(name: str, title: str, heading: str, rows: list[Entry]) -> list[Entry]:
+    """Return the command that lists those of ``rows`` that are of a group, if there are any."""
+    entries = [entry for entry in rows if entry.group == name]
+    summary = f"{title}: {', '.join(entry.name for entry in entries)}."
+    load = partial(_group_command, name, summary, entries)
+    return [Entry(name, summary, heading, load)] if entries else []
+
+
+def _group_command(name: str, summary: str, entries: list[Entry]) -> "click.Command":
+    from tierscope.cli.options import SETTINGS
+
+    first = entries[0].name
+    text = f"""{summary}
+
+    Each is a command of its own, too: `tierscope {first}` is `tierscope {name} {first}`.
+
+    \b
+    Example:
+      tierscope {name} {first} --help
+    """
+    return LazyGroup(name, entries=entries, help=text, context_settings=SETTINGS)
+
+
+def _of_peers() -> list[Entry]:
+    """Return the commands of peers."""
     return [
-        Entry(one.name, one.summary, heading, partial(_peer_command, peer, one.name))
+        Entry(one.name, one.summary, one.heading, partial(_peer_command, peer, one.name), one.group)
         for peer in PEERS.values()
         for one in peer.commands
-        if one.heading == heading
     ]
 
 
@@ -133,10 +159,16 @@ def _peer_command(peer: Peer, name: str) -> "click.Command":
     return found
 
 
-def _written(name: str, summary: str, heading: str, place: str = "") -> Entry:
+def _written(name: str, summary: str, heading: str, place: str = "", group: str = "") -> Entry:
     """Return the entry of a command that is written by hand, by default MODULE:NAME as it says."""
     module, _, attribute = (place or f"{name}:{name}").partition(":")
-    return Entry(name, summary, heading, partial(_import, module, attribute))
+    return Entry(name, summary, heading, partial(_import, module, attribute), group)
+
+
+def _of_kind(name: str) -> Entry:
+    """Return the entry of a kind whose command is written by hand."""
+    kind = KINDS[name]
+    return _written(name, kind.summary, kind.heading, group=kind.group)
 
 
 def _import(module: str, attribute: str) -> "click.Command":
@@ -153,7 +185,8 @@ def _generated(group: str) -> list[Entry]:
         above, _, name = (row.command or row.name).rpartition(" ")
         if above == group:
             load = partial(_request_command, row, name, group)
-            found.append(Entry(name, row.summary, MEASURE, load))
+            heading = MEASURE if group else row.heading
+            found.append(Entry(name, row.summary, heading, load, row.group))
     return found
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import click
 
 from tierscope.cli.app import app
-from tierscope.cli.parsing import Entry, FormOption, LazyGroup
+from tierscope.cli.parsing import Entry, FormOption, LazyGroup, grouped
 
 _BREAK = "\b\n"
 """Begins a paragraph whose lines stay as they are."""
+_HELP = {"--help", "--help-all"}
 _DEFAULT = re.compile(r"  \[default: (.*)\]$")
 
 
@@ -50,7 +51,7 @@ class Described:
     paragraphs: tuple[Paragraph, ...]
     options: tuple[OptionText, ...]
     below: tuple[Entry, ...]
-    """The commands of a group."""
+    """The commands of a group, or those that are called behind this command's name, too."""
 
 
 def described_app() -> Described:
@@ -72,7 +73,7 @@ def _walk(entry: Entry, above: str, group: LazyGroup, heading: str) -> Iterator[
     yield found
     command = entry.load()
     if isinstance(command, LazyGroup):
-        for below in command.entries:
+        for below in (entry for entry in command.entries if not entry.group):
             yield from _walk(below, f"{found.words} ", command, heading)
 
 
@@ -81,7 +82,7 @@ def _describe(entry: Entry, above: str, group: LazyGroup | None, heading: str) -
     parent = click.Context(group) if group else None
     context = click.Context(command, info_name=entry.name, parent=parent)
     options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
-    shown = [one for one in options if not one.hidden and "--help" not in one.opts]
+    shown = [one for one in options if not one.hidden and not _HELP & {*one.opts}]
     return Described(
         words=f"{above}{entry.name}",
         entry=entry,
@@ -89,7 +90,7 @@ def _describe(entry: Entry, above: str, group: LazyGroup | None, heading: str) -
         usage=" ".join(_usage(command)),
         paragraphs=tuple(map(_paragraph, inspect.cleandoc(command.help or "").split("\n\n"))),
         options=tuple(map(_option, shown)),
-        below=command.entries if isinstance(command, LazyGroup) else (),
+        below=command.entries if isinstance(command, LazyGroup) else tuple(grouped(context)),
     )
 
 

@@ -1,12 +1,12 @@
 """The command of a kind or a suite, made from the options that it takes."""
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 
 import click
 
 from tierscope.cli.options import command, output_options
 from tierscope.cli.output import Output
+from tierscope.cli.parsing import ListedOption
 from tierscope.model.errors import UserError, is_text
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
@@ -37,11 +37,14 @@ def parameter(option: Option) -> click.Parameter:
     text = f"{option.help}  [default: {option.default}]" if option.default else option.help
     if option.rest:
         return click.Argument([option.name], metavar=f"[-- {option.metavar}]", nargs=-1)
-    if option.many:
-        return click.Option([f"--{option.name}"], metavar=option.metavar, multiple=True, help=text)
-    if option.flag:
-        return click.Option([f"--{option.name}"], is_flag=True, help=text)
-    return click.Option([f"--{option.name}"], metavar=option.metavar, help=text)
+    return ListedOption(
+        [f"--{option.name}"],
+        metavar=option.metavar or None,
+        multiple=option.many,
+        is_flag=option.flag,
+        help=text,
+        essential=option.essential,
+    )
 
 
 def _words_of(option: Option) -> str:
@@ -58,7 +61,7 @@ def given_options(options: Iterable[Option], arguments: Mapping[str, Given]) -> 
                 raise UserError(f"name paths by --{option.name}, or without it; not in both ways")
             value = ",".join(map(str, words))  # type: ignore[arg-type]
         if isinstance(value, tuple):
-            value = (shlex.join(value) if option.rest else "\n".join(value)) or None
+            value = option.joined(value) or None
         if value is True:
             given[option.name] = "yes"
         elif isinstance(value, str):

@@ -9,6 +9,10 @@ from types import FrameType
 _INTERRUPTED = 130
 _LONGEST = 2000
 """Characters of a message: what it quotes may be of any length."""
+_NOT_WRITTEN = {
+    errno.ENOSPC: os.strerror(errno.ENOSPC),
+    errno.EBADF: "standard output is closed; send it to a file or to /dev/null",
+}
 _SHOW_CURSOR = "\x1b[?25h"
 """Undoes what a progress display does to a terminal."""
 
@@ -70,8 +74,8 @@ def _explain(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if os.environ.get("TIERSCOPE_DEBUG"):
         raise error
-    if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
-        _say(f"the output could not be written: {error.strerror}")
+    if isinstance(error, OSError) and error.filename is None and error.errno in _NOT_WRITTEN:
+        _say(f"the output could not be written: {_NOT_WRITTEN[error.errno]}")
         return 1
     if isinstance(error, OSError) and error.filename is not None:
         _say(f"'{error.filename}' cannot be reached: {error.strerror}; name another place")
@@ -84,12 +88,16 @@ def _explain(error: Exception) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Give a process that was started without stdout or stderr (``>&-``) ones that go nowhere."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open to the end
-        # Names of files may be any bytes.
-        getattr(sys, name).reconfigure(errors="replace")
+    """Give a process that was started without stdout or stderr (``>&-``) ones that can be named.
+
+    Writing to stdout fails, as it does for other programs; what goes to stderr is dropped.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - open to the end
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # names may be any bytes
 
 
 def _drop_output() -> None:

@@ -96,7 +96,7 @@ def _options(command: Described) -> Iterator[str]:
 def _see_also(command: Described) -> Iterator[str]:
     """Yield the pages of the group's commands, or of the group, and of tierscope."""
     above = command.words.rpartition(" ")[0]
-    words = [f"{command.words} COMMAND"] if command.below else []
+    words = [f"{'tierscope' if one.group else command.words} COMMAND" for one in command.below]
     words += [above, "tierscope"] if above else []
     names = [rf"\fB{_escaped(_name(one))}\fR(1)" for one in dict.fromkeys(words)]
     yield ",\n".join(names)

@@ -24,6 +24,7 @@ _HWLOC = "--hwloc-xml"
 @options.file_option(
     "--hwloc-xml",
     "Write this machine as hwloc XML with the measured values as memory attributes",
+    essential=False,
 )
 @options.output_options
 def matrix(output: Output, hwloc_xml: Path | None, **given: Given) -> int:

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tierscope.cli.output import Output
-from tierscope.cli.parsing import Command, FormOption
+from tierscope.cli.parsing import Command, FormOption, ListedOption
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of every command."""
@@ -36,9 +36,9 @@ def json_option(function: Function) -> Function:
     return form(_into_output(function, json="json"))
 
 
-def csv_option(function: Function) -> Function:
+def csv_option(function: Function, essential: bool = True) -> Function:
     """Add ``--csv``, which the function gets in ``output``."""
-    form = form_option("--csv", "CSV instead of tables, or to FILE beside them")
+    form = form_option("--csv", "CSV instead of tables, or to FILE beside them", essential)
     return form(_into_output(function, csv="csv"))
 
 
@@ -53,9 +53,13 @@ def _into_output(function: Function, **options: str) -> Function:
     return cast(Function, call)
 
 
-def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
+def form_option(
+    name: str, help_text: str, essential: bool = True
+) -> Callable[[Function], Function]:
     """Add a form of results; its value is a file's name, or ``-`` for stdout."""
-    return click.option(name, cls=FormOption, metavar="[=FILE]", help=help_text)
+    return click.option(
+        name, cls=FormOption, metavar="[=FILE]", help=help_text, essential=essential
+    )
 
 
 def moved_option(name: str, message: str) -> Callable[[Function], Function]:
@@ -68,23 +72,30 @@ def moved_option(name: str, message: str) -> Callable[[Function], Function]:
     return click.option(name, hidden=True, expose_value=False, callback=refuse)
 
 
-def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
+def out_option(
+    metavar: str, help_text: str, essential: bool = True
+) -> Callable[[Function], Function]:
     """Add ``--out``: where the result goes."""
-    return click.option("--out", "-o", metavar=metavar, type=PATH, help=help_text)
+    return click.option(
+        "--out", "-o", cls=ListedOption, metavar=metavar, type=PATH, help=help_text,
+        essential=essential,
+    )  # fmt: skip
 
 
 def output_options(function: Function) -> Function:
     """Add what every measuring command has, which the function gets in ``output``."""
-    out = out_option("DIR", "Directory of the run file  [default: the data directory]")
+    out = out_option("DIR", "Directory of the run file  [default: the data directory]", False)
     with_energy = click.option(
         "--energy",
+        cls=ListedOption,
+        essential=False,
         is_flag=True,
         help="Also measure power, and energy per bit (RAPL, NVML, hwmon; RAPL needs root)",
     )
     function = out(
         start_option(with_energy(_into_output(function, directory="out", energy="energy")))
     )
-    return json_option(csv_option(dry_run_option(verbose_option(function))))
+    return json_option(csv_option(dry_run_option(verbose_option(function)), essential=False))
 
 
 def verbose_option(function: Function) -> Function:
@@ -108,7 +119,14 @@ def dry_run_option(function: Function) -> Function:
 
 def start_option(function: Function) -> Function:
     """Add ``--start-at``, which the function gets in ``output``."""
-    option = click.option("--start-at", metavar="TIME", callback=_moment, help=START_HELP)
+    option = click.option(
+        "--start-at",
+        cls=ListedOption,
+        essential=False,
+        metavar="TIME",
+        callback=_moment,
+        help=START_HELP,
+    )
     return option(_into_output(function, start_at="start_at"))
 
 
@@ -150,7 +168,9 @@ def file_option(
     name: str, help_text: str, metavar: str = "FILE", **settings: Any
 ) -> Callable[[Function], Function]:
     """Add an option that names a file or directory to write or read."""
-    return click.option(name, metavar=metavar, type=PATH, help=help_text, **settings)
+    return click.option(
+        name, cls=ListedOption, metavar=metavar, type=PATH, help=help_text, **settings
+    )
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Extensions of click: forms of results, older spellings of options, lazy groups."""
+"""Extensions of click: short and long help, forms of results, older spellings, lazy groups."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,33 @@ from click.shell_completion import CompletionItem
 
 from tierscope.cli.output import STDOUT
 
+_ALL = "tierscope: all"
+"""In a context's ``meta`` while the help of ``--help-all`` is made."""
 
-class FormOption(click.Option):
+
+class ListedOption(click.Option):
+    """An option that ``--help`` lists, or, where it is not ``essential``, only ``--help-all``."""
+
+    def __init__(self, *arguments: Any, essential: bool = True, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.essential = essential
+
+    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
+        """Return the option and its text; None where the help that is made leaves it out."""
+        listed = self.essential or context.meta.get(_ALL)
+        return super().get_help_record(context) if listed else None
+
+
+class FormOption(ListedOption):
     """``--csv`` prints, ``--csv=FILE`` writes a file; a word behind it stays an argument.
 
     Only ``-`` or a word with the form's own suffix counts as its file without the sign =.
     """
 
-    def get_help_record(self, _context: click.Context) -> tuple[str, str]:
+    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
         """Show where its file stands."""
-        return f"{self.opts[0]}{self.metavar}", self.help or ""
+        listed = super().get_help_record(context) is not None
+        return (f"{self.opts[0]}{self.metavar}", self.help or "") if listed else None
 
     def takes(self, word: str) -> bool:
         """Whether a word behind it is its file."""
@@ -26,7 +43,28 @@ class FormOption(click.Option):
 
 
 class Parsed:
-    """Reads the files of output, and older spellings of options, before click parses the rest."""
+    """Reads the files of output, and older spellings of options, before click parses the rest.
+
+    Its ``--help`` says how much more ``--help-all`` lists.
+    """
+
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` behind all others."""
+        found = super().get_params(context)  # type: ignore[misc]
+        return [*found, _HELP_ALL]
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """End the short help with what it leaves out."""
+        more = self.left_out(context)
+        if more and not context.meta.get(_ALL):
+            formatter.write_paragraph()
+            formatter.write(f"{more}: {context.command_path} --help-all\n")
+
+    def left_out(self, context: click.Context) -> str:
+        """Say what only ``--help-all`` lists: ``21 more options``; empty where there is nothing."""
+        options = context.command.get_params(context)
+        rare = [one for one in options if isinstance(one, ListedOption) and not one.essential]
+        return f"{len(rare)} more option{'s' * (len(rare) > 1)}" if rare else ""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Parse what ``_spelled_out`` makes of the arguments."""
@@ -40,8 +78,34 @@ class Parsed:
         return super().parse_args(context, spelled_out)  # type: ignore[misc, no-any-return]
 
 
+def _help_all(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        click.echo(context.get_help())
+        context.exit()
+
+
+class _HelpAll(click.Option):
+    """``--help-all``, which the last line of helps names where there is more than they list."""
+
+    def get_help_record(self, _context: click.Context) -> None:
+        """Return nothing for the list of options."""
+
+
+_HELP_ALL = _HelpAll(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all
+)
+
+
 class Command(Parsed, click.Command):
-    """Base of all commands."""
+    """Base of all commands; one that has a group's name lists the group's commands, too."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options, and the commands of the group."""
+        super().format_options(context, formatter)
+        if below := grouped(context):
+            with formatter.section("Commands"):
+                formatter.write_dl([(entry.name, entry.summary) for entry in below])
 
 
 class WithProgram(Command):
@@ -91,6 +155,24 @@ class Entry:
     heading: str
     """The heading of ``--help`` that lists it."""
     load: Callable[[], click.Command]
+    group: str = ""
+    """The group of commands, or the command, whose ``--help`` lists it; the short help of
+    ``tierscope`` does where empty. It is called with and without the group's name."""
+
+
+def grouped(context: click.Context) -> "list[Entry]":
+    """Return the commands that are called behind this command's name, too: those of its group."""
+    above = context.parent.command if context.parent else None
+    entries = above.entries if isinstance(above, LazyGroup) else ()
+    return [entry for entry in entries if entry.group == context.info_name]
+
+
+def complete_path(
+    context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete files, and the commands of the group that has this command's name."""
+    names = [_completion(entry) for entry in grouped(context) if entry.name.startswith(incomplete)]
+    return [*names, CompletionItem(incomplete, type="file")]
 
 
 class LazyGroup(Parsed, click.Group):
@@ -103,9 +185,11 @@ class LazyGroup(Parsed, click.Group):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Print the help where no command is named, if the group does nothing by itself; ``help
-        COMMAND`` is ``COMMAND --help``."""
+        COMMAND`` is ``COMMAND --help``, and with ``--all`` ``COMMAND --help-all``."""
         if args and args[0] == "help":
-            args = [*args[1:], "--help"]
+            words = [word for word in args[1:] if word != "--all"]
+            context.meta[_ALL] = "--all" in args
+            args = [*words, "--help"]
         if not args and self.no_args_is_help and not context.resilient_parsing:
             click.echo(context.get_help())
             context.exit()
@@ -129,28 +213,38 @@ class LazyGroup(Parsed, click.Group):
             from tierscope.model.errors import did_you_mean
 
             context.fail(f"there is no command '{word}'{did_you_mean(word, tuple(self._by_name))}")
+        below = self._by_name.get(arguments[1]) if len(arguments) > 1 else None
+        if below and below.group == word:
+            arguments = arguments[1:]
         return super().resolve_command(context, arguments)
 
-    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands below their headings."""
-        width = max((len(entry.name) for entry in self.entries), default=0)
-        for heading in dict.fromkeys(entry.heading for entry in self.entries):
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands below their headings, those of other groups for ``--help-all``."""
+        every = bool(context.meta.get(_ALL))
+        listed = [entry for entry in self.entries if every or entry.group in ("", self.name)]
+        width = max((len(entry.name) for entry in listed), default=0)
+        for heading in dict.fromkeys(entry.heading for entry in listed):
             rows = [
                 (entry.name.ljust(width), entry.summary)
-                for entry in self.entries
+                for entry in listed
                 if entry.heading == heading
             ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
+    def left_out(self, context: click.Context) -> str:
+        """Say what only ``--help-all`` lists."""
+        more = sum(entry.group not in ("", self.name) for entry in self.entries)
+        return f"{more} more commands" if more else super().left_out(context)
+
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names."""
-        found = [
-            CompletionItem(entry.name, help=entry.summary)
-            for entry in self.entries
-            if entry.name.startswith(incomplete)
-        ]
+        found = [_completion(entry) for entry in self.entries if entry.name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, context, incomplete)
+
+
+def _completion(entry: Entry) -> CompletionItem:
+    return CompletionItem(entry.name, help=entry.summary)
 
 
 def _once_each(command: click.Command) -> click.Command:

@@ -48,6 +48,13 @@ def _complete_profile(
     ]
 
 
+def _complete_plan(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    profiles = _complete_profile(context, parameter, incomplete)
+    return [*profiles, CompletionItem(incomplete, type="file")]
+
+
 def _options_of_peers(function: options.Function) -> options.Function:
     for reader in plan_readers():
         for option in reversed(reader.RUN_OPTIONS):
@@ -56,7 +63,13 @@ def _options_of_peers(function: options.Function) -> options.Function:
 
 
 @options.command()
-@click.argument("plan", metavar="[PROFILE|PLAN.yaml|FOLDER]", type=options.PATH, required=False)
+@click.argument(
+    "plan",
+    metavar="[PROFILE|PLAN.yaml|FOLDER]",
+    type=options.PATH,
+    required=False,
+    shell_complete=_complete_plan,
+)
 @click.option(
     "--profile",
     metavar="NAME",

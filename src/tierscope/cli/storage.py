@@ -1,7 +1,7 @@
 """``tierscope storage``: a tour of paths, or initiators against drives."""
 
 import json
-import os.path
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 from tierscope.cli import options
 from tierscope.cli.measure import carry_out, fitted, with_verdict
 from tierscope.cli.output import Output
+from tierscope.cli.parsing import complete_path
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.plans.grammar import parse_size
 
@@ -29,7 +30,7 @@ _NAMED = 6
 
 
 @options.command()
-@click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1)
+@click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1, shell_complete=complete_path)
 @click.option(
     "--from",
     "initiator",
@@ -65,7 +66,8 @@ def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
 
     In a directory, a file is made, filled, measured and removed; nothing else is written. A file
-    or a device is read as it is. Each path takes less than 90 s.
+    or a device is read as it is. Each path takes less than 90 s. `tierscope storage io` is the
+    command `io`; a file of that name is written `./io`.
 
     \b
     Examples:
@@ -183,8 +185,18 @@ def found_path(given: str) -> "tuple[Target, PathFacts]":
         raise UserError(f"{given}: neither a directory, a file nor a block device")
     if facts.open_error:
         raise UserError(f"{given} cannot be read: {facts.open_error}", ExitCode.NOTHING_MEASURED)
+    if facts.kind == "directory" and _refuses_files(path):
+        raise UserError(
+            f"{given}: this user may not make files there; name a directory where that is allowed",
+            ExitCode.NOTHING_MEASURED,
+        )
     kind = EndpointKind.DEV if facts.kind == "block" else EndpointKind.FILE
     return Target(kind=kind, path=path), facts
+
+
+def _refuses_files(path: str) -> bool:
+    """Whether this user may not make files in a directory, which has just answered a child."""
+    return os.access(path, os.F_OK) and not os.access(path, os.W_OK | os.X_OK)
 
 
 def _measure_matrix(args: Args, output: Output) -> int:
@@ -235,8 +247,8 @@ def _targets(
     if not found:
         why = f" ({'; '.join(left_out)})" if left_out else ""
         raise UserError(
-            f"no drive or array of this machine can be read{why}: name a directory or a file, or "
-            "run as root",
+            f"no drive or array of this machine can be read{why}: name a directory or a file"
+            f"{', or run as root' if os.geteuid() else ''}",
             ExitCode.NOTHING_MEASURED,
         )
     return found, [*left_out, *_mounts(topology)]

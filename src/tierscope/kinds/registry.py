@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tierscope.runs.measurers import Measurer
 
 
+MEMORY, DEVICES = "Measure memory", "Measure GPUs, storage, networks"
+"""Headings of ``tierscope --help``."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """One way of measuring."""
@@ -29,6 +33,10 @@ class Kind:
     """One line for ``tierscope --help``."""
     command: str = ""
     """After ``tierscope``; the name where empty. Kinds on GPUs are below ``tierscope gpu``."""
+    heading: str = MEMORY
+    """The heading of ``tierscope --help`` that lists it, unless it is below another command."""
+    group: str = ""
+    """The group of commands whose ``--help`` lists it; that of ``tierscope`` where empty."""
     refined: bool = False
     """Its measurements ask for further ones; its module ``refine`` chooses them."""
     own_command: bool = False
@@ -88,13 +96,16 @@ _ROWS = (
     Kind(
         "traffic",
         "Measure concurrent streams of mixed reads and writes.",
+        group="memory",
         refined=True,
     ),
-    Kind("atomics", "Measure atomic updates, contended or not."),
-    Kind("core-latency", "Measure loads of lines that another core's caches hold."),
-    Kind("mapping", "Measure mapping, populating and unmapping memory."),
-    Kind("persist", "Measure the cost of persistent stores."),
-    Kind("chain", "Measure chains of dependent reads, writes, flushes and atomics."),
+    Kind("atomics", "Measure atomic updates, contended or not.", group="memory"),
+    Kind("core-latency", "Measure loads of lines that another core's caches hold.", group="memory"),
+    Kind("mapping", "Measure mapping, populating and unmapping memory.", group="memory"),
+    Kind("persist", "Measure the cost of persistent stores.", group="pmem"),
+    Kind(
+        "chain", "Measure chains of dependent reads, writes, flushes and atomics.", group="memory"
+    ),
     Kind("ops", "Measure operations of databases, each part of a structure on its tier."),
     Kind(
         "gpu-copy",
@@ -110,16 +121,29 @@ _ROWS = (
     ),
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
     Kind("gpu-latency", "Measure the latency of dependent loads of GPUs.", command="gpu latency"),
-    Kind("io", "Measure bandwidth, IOPS and latency of files and block devices."),
-    Kind("files", "Measure creating, opening, reading, listing and removing small files."),
+    Kind(
+        "io",
+        "Measure bandwidth, IOPS and latency of files and block devices.",
+        heading=DEVICES,
+        group="storage",
+    ),
+    Kind(
+        "files",
+        "Measure creating, opening, reading, listing and removing small files.",
+        heading=DEVICES,
+        group="storage",
+    ),
     Kind(
         "checkpoint",
         "Measure how fast a program's state is saved, and restarted from.",
+        heading=DEVICES,
+        group="storage",
         own_command=True,
     ),
     Kind(
         "watch",
         "Watch counters of memory, GPUs, drives and ports over time.",
+        heading="Look",
         own_measurer=True,
         in_engine=False,
         own_command=True,
@@ -127,6 +151,7 @@ _ROWS = (
     Kind(
         "message",
         "Measure messages between hosts over MPI.",
+        heading=DEVICES,
         own_measurer=True,
         in_engine=False,
         over_mpi=True,
@@ -134,6 +159,7 @@ _ROWS = (
     Kind(
         "effect",
         "Compare a program's runs under placements.",
+        group="memory",
         own_measurer=True,
         in_engine=False,
     ),

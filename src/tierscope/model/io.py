@@ -52,8 +52,8 @@ CufileSetting = Annotated[
 ]
 """properties.io_batchsize=64."""
 Synced = Annotated[int, Field(ge=0, le=1 << 30)]
-_SYNC = Property(default_help="never", single=True, identity=False)
-_SWITCH = Property(switch=True, single=True, identity=False)
+_SYNC = Property(default_help="never", single=True, identity=False, essential=False)
+_SWITCH = Property(switch=True, single=True, identity=False, essential=False)
 
 
 class Buffers(Ruled):
@@ -64,6 +64,7 @@ class Buffers(Ruled):
         Property(
             "Memory of buffers: host, or on a GPU: device, vmm, pinned, plain, managed",
             default_help="host; of GPUs, device",
+            essential=False,
         ),
     ] = "host"
     """host: placed by ``placement``; device: cudaMalloc; vmm: cuMemCreate; pinned: cudaMallocHost;
@@ -209,7 +210,11 @@ class IoPattern(Ruled):
     read_percent: Annotated[
         Annotated[int, Field(ge=1, le=99)] | None,
         Property(
-            "Reads among the operations of mix, 1 to 99", default="70", words="{}% reads", id="{}"
+            "Reads among the operations of mix, 1 to 99",
+            default="70",
+            words="{}% reads",
+            id="{}",
+            essential=False,
         ),
     ] = None
     order: Annotated[Literal["sequential", "random", "zipf"], ORDER] = "sequential"
@@ -229,26 +234,38 @@ class IoPattern(Ruled):
     blocks: Annotated[list[BlockShare], Field(min_length=2, max_length=MOST_SIZES)] | None = None
     align: Annotated[
         BlockBytes | None,
-        Property("Offsets are multiples of it", default_help="the block size", single=True),
+        Property(
+            "Offsets are multiples of it",
+            default_help="the block size",
+            single=True,
+            essential=False,
+        ),
     ] = None
     misalign: Annotated[
         int,
         IN_BYTES,
         Field(ge=0, lt=1 << 20),
-        Property("Bytes added to every offset", single=True, identity=False),
+        Property("Bytes added to every offset", single=True, identity=False, essential=False),
     ] = 0
     offset: Annotated[
         int,
         IN_BYTES,
         Field(ge=0, le=1 << 60),
-        Property("Offset of the used part of each file", single=True, identity=False),
+        Property(
+            "Offset of the used part of each file", single=True, identity=False, essential=False
+        ),
     ] = 0
     range: Annotated[
         Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
-        Property("Used bytes of each file", default_help="up to its end", single=True),
+        Property(
+            "Used bytes of each file", default_help="up to its end", single=True, essential=False
+        ),
     ] = None
     backend: Annotated[
-        Backend, Property(default_help="io_uring; of GPUs, cufile", words="{}", id_always=True)
+        Backend,
+        Property(
+            default_help="io_uring; of GPUs, cufile", words="{}", id_always=True, essential=False
+        ),
     ] = "posix"
     direct: Annotated[
         bool,
@@ -264,6 +281,7 @@ class IoPattern(Ruled):
             "Page cache as a repetition begins: warm (what memory has room for), cold (of files "
             "that tierscope made), as-found",
             default_help="cold where direct, else warm",
+            essential=False,
         ),
     ] = None
     depth: Annotated[
@@ -274,13 +292,19 @@ class IoPattern(Ruled):
     batch: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
         Property(
-            "Maximum operations per submission", default_help="as many as are free", single=True
+            "Maximum operations per submission",
+            default_help="as many as are free",
+            single=True,
+            essential=False,
         ),
     ] = None
     registered: Annotated[
         bool,
         Property(
-            "yes: buffers and files are registered beforehand", id="registered", identity=False
+            "yes: buffers and files are registered beforehand",
+            id="registered",
+            identity=False,
+            essential=False,
         ),
     ] = False
     """Buffers and files are registered beforehand (io_uring, cuFile)."""
@@ -298,23 +322,35 @@ class IoPattern(Ruled):
     compressible: Annotated[
         int,
         Field(ge=0, le=100),
-        Property("Percent of each block that compresses away", single=True, identity=False),
+        Property(
+            "Percent of each block that compresses away",
+            single=True,
+            identity=False,
+            essential=False,
+        ),
     ] = 0
     rate: Annotated[
         Annotated[float, Field(gt=0, le=1e12)] | None,
-        Property("Operations a second of all threads, as in 1000,5000 (open loop)", id="r{}"),
+        Property(
+            "Operations a second of all threads, as in 1000,5000 (open loop)",
+            id="r{}",
+            essential=False,
+        ),
     ] = None
     """Operations a second of all threads (open loop): latencies count from the time at which an
     operation was due. Absent: a closed loop, as fast as it goes."""
     arrivals: Annotated[
         Literal["regular", "poisson"] | None,
-        Property("Arrival process for --rate: regular or poisson", default="poisson"),
+        Property(
+            "Arrival process for --rate: regular or poisson", default="poisson", essential=False
+        ),
     ] = None
     amount: Annotated[
         Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
         Property(
             "Bytes each thread moves, instead of a time; reports first and last finisher",
             single=True,
+            essential=False,
         ),
     ] = None
     """A repetition is then one sample."""
@@ -325,7 +361,7 @@ class IoPattern(Ruled):
     seed: Annotated[
         int,
         Field(ge=0, lt=1 << 63),
-        Property("Of random offsets and data", single=True, identity=False),
+        Property("Of random offsets and data", single=True, identity=False, essential=False),
     ] = 1
     verify: Annotated[
         bool, _SWITCH.but(help="Verify each block read; read back every block written")
@@ -336,6 +372,7 @@ class IoPattern(Ruled):
             "Fail unless all data took this way: p2p, nvfs, gpudirect, odirect",
             single=True,
             metavar="WAY",
+            essential=False,
         ),
     ] = None
     cufile: Annotated[
@@ -345,6 +382,7 @@ class IoPattern(Ruled):
             "io_batchsize=32,128, max_io_threads=1..16*2",
             label="cufile.json",
             metavar="KEY=VALUES",
+            essential=False,
         ),
     ] = None
     """A key with its sections, and its value as JSON; absent: cufile.json unchanged."""

@@ -70,6 +70,8 @@ class Property:
     """The option takes no value: given, it is yes."""
     metavar: str = ""
     """Kind of value: ``SIZES``; by its grammar where empty."""
+    essential: bool = True
+    """``--help`` lists it; otherwise only ``--help-all`` does."""
 
     def but(self, **changes: Any) -> "Property":
         """The same property with another help or default, of a kind where those differ."""
@@ -213,15 +215,19 @@ PAGES = Property(
 )
 OPERATION = Property(flag="op", words="{}", id_always=True)
 ORDER = Property(words="{} order")
-ISA = Property(label="instructions", words="{}")
+ISA = Property(label="instructions", words="{}", essential=False)
 ACCESS_SIZE = Property(
     "Bytes that one access touches contiguously, a multiple of 64",
     label="access",
     words="{} accesses",
     id="a{}",
+    essential=False,
 )
 STRIDE = Property(
-    "Bytes from one access to the next, a multiple of 64", words="stride {}", id="s{}"
+    "Bytes from one access to the next, a multiple of 64",
+    words="stride {}",
+    id="s{}",
+    essential=False,
 )
 SKEW = Property(
     "Skew of order zipf, above 0, at most 10",
@@ -229,6 +235,7 @@ SKEW = Property(
     id="z{}",
     label="skew",
     words="skew {}",
+    essential=False,
 )
 
 SELECTED: Mapping[str, Property] = {

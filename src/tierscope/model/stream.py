@@ -46,7 +46,10 @@ class StreamPattern(Ruled):
         IN_BYTES,
         Field(ge=0, le=1 << 20, multiple_of=CACHE_LINE),
         Property(
-            "Bytes that a software prefetch runs ahead, at most 1m", words="prefetch {}", id="p{}"
+            "Bytes that a software prefetch runs ahead, at most 1m",
+            words="prefetch {}",
+            id="p{}",
+            essential=False,
         ),
     ] = 0
     """Bytes from a line to the one that a software prefetch asks for meanwhile; 0: none."""
@@ -60,6 +63,7 @@ class StreamPattern(Ruled):
             label="delay",
             words="delay {} ns",
             id="d{}",
+            essential=False,
         ),
     ] = 0
     """Least time from one such access of a thread to its next; spent without touching memory."""

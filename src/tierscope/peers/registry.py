@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from tierscope.kinds.registry import MEMORY
 from tierscope.suites.suite import Suite
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from tierscope.report.run_view import RunView
 
 
+OTHER_TOOLS = "Other tools"
+"""A heading of ``tierscope --help``."""
+
+
 @dataclass(frozen=True)
 class Command:
     """A command of the folder's module ``command``, by its name with ``_`` for ``-``."""
@@ -25,8 +30,10 @@ class Command:
     name: str
     """The word after ``tierscope``."""
     summary: str
-    heading: str = "Peers"
-    """The heading of ``tierscope --help`` that lists it."""
+    heading: str = OTHER_TOOLS
+    """The heading of ``tierscope --help-all`` that lists it."""
+    group: str = "peer"
+    """The group of commands whose ``--help`` lists it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ _ROWS = (
             Suite(
                 "mess",
                 "Measure bandwidth-latency curves for each share of reads, as Mess does.",
+                group="peer",
                 form_module="peers.mess.plan",
             ),
         ),
@@ -121,7 +129,8 @@ _ROWS = (
             Command(
                 "streamer",
                 "Carry out the STREAMer study of persistent and CXL memory.",
-                heading="Measure",
+                heading=MEMORY,
+                group="pmem",
             ),
         ),
         suites=(

@@ -113,6 +113,19 @@ def memory_nodes(topology: Topology) -> list[Node]:
     return [node for node in topology.nodes if node.online and node.total_bytes > 0]
 
 
+def one_node(topology: Topology | None) -> str:
+    """Say of a machine with one node of memory what a comparison of tiers takes, and what can be
+    done without; empty of other machines."""
+    nodes = memory_nodes(topology) if topology else []
+    if len(nodes) != 1:
+        return ""
+    return (
+        f"this machine has one node with memory, node {nodes[0].number}; comparing tiers takes a "
+        "second one: another socket, CXL or persistent memory; "
+        "'tierscope whatif --tier 250ns,30GB/s' predicts what slower memory would do here"
+    )
+
+
 def cpu_nodes(topology: Topology) -> list[Node]:
     """Nodes that have CPUs which this process may use."""
     allowed = set(topology.cpus)

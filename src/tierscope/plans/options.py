@@ -5,7 +5,8 @@ here. An option that several kinds take stands in this module; one that a single
 in that kind's request. Values have the grammar of ``plans.grammar``.
 """
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
@@ -64,6 +65,14 @@ class Option:
     """On the command line it is what stands behind ``--``, and no flag."""
     words: bool = False
     """On the command line, words without a flag are its values, too: paths."""
+    essential: bool = True
+    """``--help`` lists it; otherwise only ``--help-all`` does."""
+
+    def joined(self, values: Sequence[str]) -> str:
+        """Return several values as one text, as requests take them."""
+        if self.rest:
+            return shlex.join(values)
+        return ("\n" if self.many else ",").join(values)
 
     def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
         """The same option with another help or default, of a kind where those differ."""
@@ -74,10 +83,11 @@ def option_of(one: Declared) -> Option:
     """Return the option that asks for a property."""
     about = one.about
     if about.switch:
-        return Option(one.flag, "", about.help, flag=True)
+        return Option(one.flag, "", about.help, flag=True, essential=about.essential)
     default = about.default_help or about.default or written(one, one.own_default)
     metavar = about.metavar or _METAVARS[one.grammar].removesuffix("S" if about.single else "")
-    return Option(one.flag, metavar, about.help or ", ".join(map(str, one.choices)), default)
+    text = about.help or ", ".join(map(str, one.choices))
+    return Option(one.flag, metavar, text, default, essential=about.essential)
 
 
 def written(one: Declared, value: Any) -> str:
@@ -123,37 +133,54 @@ SIZE = option_of(Declared("size", properties.SIZE, "sizes"))
 PAGES = option_of(Declared("pages", properties.PAGES, "words"))
 THREADS = option_of(Declared("threads", properties.THREADS, "counts"))
 RATED = Option(
-    "rated",
-    "FILE",
-    "Data-sheet figures of drive models to compare with",
+    "rated", "FILE", "Data-sheet figures of drive models to compare with", essential=False
 )
 POLICY = Option(
     "policy",
     "LIST",
     ", ".join(POLICIES),
     "bind; interleave for several nodes, weighted if they have weights",
+    essential=False,
 )
-MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (its policy)", "user")
+MECHANISM = Option(
+    "mechanism",
+    "LIST",
+    "Placed by: user (the engine), kernel (its policy)",
+    "user",
+    essential=False,
+)
 BACKING = Option(
     "backing",
     "LIST",
     "Backing of pmem:DIR: file, pool (libpmemobj), pool-objects (object ids translated for "
     "each element)",
     "file",
+    essential=False,
 )
-BACKED_BY = Option("backed-by", "WHAT", "battery: declare the memory battery-backed (unverified)")
+BACKED_BY = Option(
+    "backed-by", "WHAT", "battery: declare the memory battery-backed (unverified)", essential=False
+)
 PRECISION = Option(
-    "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
+    "precision",
+    "SHARE",
+    "Half-width of the 95% confidence interval to reach, at most 50%",
+    "1%",
+    essential=False,
 )
 BUDGET = Option(
-    "budget", "TIME", "Longest time of each measurement, as in 500ms, at most 24h", "2s"
+    "budget",
+    "TIME",
+    "Longest time of each measurement, as in 500ms, at most 24h",
+    "2s",
+    essential=False,
 )
-SAMPLE = Option("sample", "TIME", "Length of one sample, at most 60s", "10ms")
+SAMPLE = Option("sample", "TIME", "Length of one sample, at most 60s", "10ms", essential=False)
 PIN = Option(
     "pin",
     "HOW",
     "Order: cores (siblings last), one-a-core, compact, spread (over sockets, nodes, L3 caches)",
     "cores",
+    essential=False,
 )
 MIX = Option("mix", "LIST", "Reads:writes: 67:33, 2:1; 50:50nt has non-temporal stores", "100:0")
 
@@ -162,14 +189,16 @@ PREFETCHERS = Option(
     "LIST",
     "Hardware prefetchers of the CPUs that measure: on, off (needs root, restored afterwards)",
     "as they are",
+    essential=False,
 )
 
 PLACEMENT = (POLICY, MECHANISM)
-DAX_OFFSET = Option("dax-offset", "SIZE", "First byte used of dax: devices", "0")
+DAX_OFFSET = Option("dax-offset", "SIZE", "First byte used of dax: devices", "0", essential=False)
 DESTROY_DAX = Option(
     "destroy-data",
     "NAME",
     "Overwrite the device of dax: targets: its name (dax0.0) or its namespace's UUID",
+    essential=False,
 )
 PERSISTENT = (BACKING, BACKED_BY, DAX_OFFSET, DESTROY_DAX)
 """Options of targets on persistent memory."""
@@ -185,7 +214,17 @@ HOST_MEMORY = Option(
     "pinned",
 )
 HOST_PAGES = Option(
-    "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 512m, 1g", "base"
+    "pages",
+    "LIST",
+    "Pages of pageable and registered host memory: base, thp, 2m, 512m, 1g",
+    "base",
+    essential=False,
 )
-TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)
+TRACE = Option(
+    "trace",
+    "",
+    "Show where the time went: calls, copies, kernels (CUPTI)",
+    flag=True,
+    essential=False,
+)
 GPU_SAMPLING = (PRECISION, BUDGET.but(default="1s"), SAMPLE.but(default="5ms"))

@@ -5,7 +5,7 @@ from typing import Any
 
 from tierscope.model.errors import UserError, shown
 from tierscope.plans.forms import form_of, known_word, request_words
-from tierscope.plans.options import OLDER
+from tierscope.plans.options import OLDER, Option
 from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
@@ -43,17 +43,17 @@ def _request(place: Place, node: Any) -> Request:
         kind = known_word(scalar(place, keys["kind"], "kind"))
     except UserError as error:
         raise place.error(keys["kind"], f"key 'kind': {error}") from None
-    known = tuple(option.name for option in form_of(kind).options)
+    known = {option.name: option for option in form_of(kind).options}
     options: dict[str, str] = {}
     origins: dict[str, str] = {}
     for section in ("args", "matrix"):
         if section not in keys:
             continue
-        values = mapping(place, keys[section], f"'{section}' of a {kind}", known, OLDER)
+        values = mapping(place, keys[section], f"'{section}' of a {kind}", (*known,), OLDER)
         for option, value in values.items():
             if option in options:
                 raise place.error(value, f"key '{option}' stands in both args and matrix")
-            options[option] = _value(place, value, option, section)
+            options[option] = _value(place, value, known[option])
             origins[option] = f"{place.path}:{value.start_mark.line + 1}: key '{option}'"
     return Request.model_validate(
         {"kind": kind, "name": _name(place, keys), "options": options, "origins": origins}
@@ -74,12 +74,18 @@ def _name(place: Place, keys: dict[str, Any]) -> str:
     return name
 
 
-def _value(place: Place, node: Any, option: str, section: str) -> str:
-    """Return an option's value as the text that a flag would have."""
-    from ruamel.yaml.nodes import SequenceNode
+def _value(place: Place, node: Any, option: Option) -> str:
+    """Return an option's value, or a list of them, as the text that a flag would have."""
+    from ruamel.yaml.nodes import CollectionNode, MappingNode, SequenceNode
 
-    if section == "args":
-        return scalar(place, node, option)
+    if isinstance(node, MappingNode):
+        raise place.error(node, f"key '{option.name}' has to be one plain value or a list of them")
     if not isinstance(node, SequenceNode):
-        return scalar(place, node, option)
-    return ",".join(scalar(place, item, option) for item in sequence(place, node, option))
+        return scalar(place, node, option.name)
+    items = sequence(place, node, option.name)
+    for item in items:
+        if isinstance(item, CollectionNode):
+            raise place.error(
+                item, f"key '{option.name}': each item of its list has to be one plain value"
+            )
+    return option.joined([scalar(place, item, option.name) for item in items])

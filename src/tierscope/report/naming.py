@@ -1,7 +1,7 @@
 """Names of paths, causes and remarks in tables and pages; text that XML can hold."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,7 @@ def described(measurement: Measurement, path: bool = True) -> str:
     start = f"{path_name(measurement)}, " if path else ""
     total = figures.side_figure(measurement, "total_bandwidth")
     end = f", all streams {figures.plain(total, factor)} {unit}" if total else ""
-    return start + bracketed(value + end, " ".join(filter(None, _details(measurement))))
+    return start + bracketed(value + end, details(measurement.pattern, measurement.unit))
 
 
 def bracketed(text: str, *more: str) -> str:
@@ -141,13 +141,12 @@ def bracketed(text: str, *more: str) -> str:
 
 def described_as(measurement: Measurement) -> str:
     """Return what was measured: its path and pattern, without the figure."""
-    return " ".join(filter(None, (f"{path_name(measurement)},", *_details(measurement)))).rstrip(
-        ","
-    )
+    detail = details(measurement.pattern, measurement.unit)
+    return f"{path_name(measurement)}, {detail}" if detail else path_name(measurement)
 
 
-def _details(measurement: Measurement) -> list[str]:
-    pattern = measurement.pattern
+def details(pattern: Mapping[str, Any], unit: str | None) -> str:
+    """Return a pattern in short, of a headline with this unit: ``random read by 2 threads``."""
     threads, order = pattern.get("threads"), pattern.get("order")
     sequential = order in (None, "sequential")
     parts = [
@@ -155,9 +154,9 @@ def _details(measurement: Measurement) -> list[str]:
         str(pattern.get("operation", "")),
         f"by {counted(threads, 'thread')}" if threads else "",
     ]
-    if measurement.unit == "ns" and pattern.get("size"):
+    if unit == "ns" and pattern.get("size"):
         pages = f" of {pattern['pages']} pages" if pattern.get("pages") else ""
         parts.append(f"over {figures.size_text(pattern['size'])}{pages}")
     elif not sequential and pattern.get("access_size"):
         parts.append(f"in accesses of {figures.size_text(pattern['access_size'])}")
-    return parts
+    return " ".join(filter(None, parts))

@@ -19,9 +19,23 @@ OPTIONS = (
         "All pairs of cores instead: loads of lines that another core's caches hold",
         flag=True,
     ),
-    Option("siblings", "", "With --cores: every hardware thread, not one a core", flag=True),
-    Option("state", "LIST", "With --cores: what the writer did last: modified, clean", "both"),
-    Option("time-limit", "TIME", "With --cores: fit all pairs into this time", "10min"),
+    Option(
+        "siblings",
+        "",
+        "With --cores: every hardware thread, not one a core",
+        flag=True,
+        essential=False,
+    ),
+    Option(
+        "state",
+        "LIST",
+        "With --cores: what the writer did last: modified, clean",
+        "both",
+        essential=False,
+    ),
+    Option(
+        "time-limit", "TIME", "With --cores: fit all pairs into this time", "10min", essential=False
+    ),
 )
 SECONDS = 600.0
 """Time that the pairs are fitted into, one after the other; so 60 cores fit."""

@@ -78,22 +78,18 @@ def studied(request: Request, topology: Topology) -> list[tuple[Initiator, list[
     if "to" in request.options:
         nodes = checked(request, "to", _nodes, request.options["to"], nodes, topology)
     if len(nodes) < 2:
+        named = f"--to names node {nodes[0]} only" if nodes else "this machine has none"
         raise UserError(
-            "spreading pages takes two nodes with memory or more, and "
-            + (f"--to names node {nodes[0]} only" if "to" in request.options else
-               f"this machine has {_named(nodes)}"),
+            "spreading pages takes two nodes with memory or more: "
+            f"{machine.one_node(topology) or named}",
             ExitCode.NOTHING_MEASURED,
-        )  # fmt: skip
+        )
     with_cpus = [node.number for node in machine.cpu_nodes(topology)]
     if "from" in request.options:
         sources = initiators(request, "from", TrafficSpec, with_cpus)
     else:
         sources = [Initiator(kind=EndpointKind.NODE, numbers=tuple(with_cpus[:1]))]
     return [(one, _own_first(one, nodes, topology)) for one in sources]
-
-
-def _named(nodes: list[int]) -> str:
-    return f"one: node {nodes[0]}" if nodes else "none"
 
 
 def _nodes(text: str, every: list[int], topology: Topology) -> list[int]:
@@ -167,10 +163,28 @@ REQUEST = RequestForm(
         options.MIX.but(default=_DEFAULTS["mix"]),
         *options_for(StreamPattern, "order", "access_size"),
         options.THREADS.but(help="Thread counts at which pages are spread, as in 8,all"),
-        Option("alone", "COUNTS", "Thread counts at which each node is measured alone", _ALONE),
-        Option("ratios", "LIST", "Pages on the own node to pages on another one, or none", RATIOS),
-        Option("shares", "LIST", "Also these shares of pages, as in node:0,2,3@8:3:1", "none"),
-        Option("further", "COUNT", "Ratios added about the best one", _FURTHER),
+        Option(
+            "alone",
+            "COUNTS",
+            "Thread counts at which each node is measured alone",
+            _ALONE,
+            essential=False,
+        ),
+        Option(
+            "ratios",
+            "LIST",
+            "Pages on the own node to pages on another one, or none",
+            RATIOS,
+            essential=False,
+        ),
+        Option(
+            "shares",
+            "LIST",
+            "Also these shares of pages, as in node:0,2,3@8:3:1",
+            "none",
+            essential=False,
+        ),
+        Option("further", "COUNT", "Ratios added about the best one", _FURTHER, essential=False),
         options.PIN,
         options.SIZE.but(help="Bytes of the array, over all threads, as in 64m..4g"),
         options.PAGES.but(default="base, so that short shares hold long rounds"),

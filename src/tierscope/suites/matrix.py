@@ -17,6 +17,7 @@ from tierscope.model.spec import MemorySpec
 from tierscope.model.topology import Topology
 from tierscope.plans import options
 from tierscope.plans.expand import expand
+from tierscope.plans.machine import one_node
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request
 from tierscope.report import figures
@@ -178,6 +179,8 @@ def show_matrix(console: Console, run: Run, rates: list[float]) -> None:
         note(console, line)
     for line in remarks(measured):
         note(console, line)
+    if alone := one_node(run.header.topology):
+        note(console, alone)
 
 
 def _show(

@@ -36,6 +36,7 @@ _ROWS = (
     Suite(
         "expand",
         "Sweep interleave ratios: pages spread over several nodes.",
+        group="memory",
         form_module="suites.expand",
     ),
     Suite(

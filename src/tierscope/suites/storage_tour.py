@@ -26,7 +26,7 @@ from tierscope.kinds.io.show import (
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.machine.storage_paths import near_and_far
 from tierscope.model.endpoint import Target, parse_target
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.model.run import Measurement, Run
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
@@ -48,6 +48,7 @@ _FREE_SHARE = 10
 _LEAST = 64 * MIB
 """Less than that says nothing of a drive."""
 _SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
+_BLOCK = 4096
 _SMALL = {"order": "random", "block-size": "4k"}
 _LARGE = {"order": "sequential", "block-size": "1m"}
 _WARM = {"range": "16m"}
@@ -233,11 +234,21 @@ def file_options(facts: PathFacts, given: Given) -> dict[str, str]:
     if facts.kind == "directory":
         options["size"] = str(file_bytes(facts, given.size))
         options |= {"keep": "yes"} if given.keep else {}
-    if facts.kind == "file" and facts.size:
-        options["size"] = str(facts.size)
+    if facts.kind == "file" and facts.size is not None:
+        options["size"] = str(_whole(facts, facts.size))
     if facts.kind == "file" and given.overwrite:
         options["overwrite"] = "yes"
     return options
+
+
+def _whole(facts: PathFacts, size: int) -> int:
+    """Return the size of a file that is there; raises UserError where it holds no block."""
+    if size < _BLOCK:
+        raise UserError(
+            f"{facts.path} has {counted(size, 'byte')}, less than the smallest block that is read, "
+            f"{_BLOCK}: name a larger file, or a directory, where a file is made"
+        )
+    return size
 
 
 def file_bytes(facts: PathFacts, asked: int | None) -> int:

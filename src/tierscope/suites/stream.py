@@ -43,7 +43,10 @@ ARRAYS = ("a", "b", "c")
 OPTIONS = (
     options.FROM,
     options.to_of(BandwidthSpec, what="Placement of all three arrays"),
-    *(Option(name, "ENDPOINT", f"Placement of array {name}", "as --to") for name in ARRAYS),
+    *(
+        Option(name, "ENDPOINT", f"Placement of array {name}", "as --to", essential=False)
+        for name in ARRAYS
+    ),
     Option("first-touch", "", "Pages go where the threads run, not where --to says", flag=True),
     options.PIN,
     options.THREADS,

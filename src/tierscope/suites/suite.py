@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from tierscope.kinds.registry import MEMORY
+
 if TYPE_CHECKING:
     from tierscope.kinds.plan import Plan
     from tierscope.model.topology import Topology
@@ -45,6 +47,10 @@ class Suite:
     """Below ``tierscope``, with ``prepare``."""
     command: str = ""
     """After ``tierscope``, where it has a command of its own."""
+    heading: str = MEMORY
+    """The heading of ``tierscope --help`` that lists its command."""
+    group: str = ""
+    """The group of commands whose ``--help`` lists it; that of ``tierscope`` where empty."""
     form_module: str = ""
     """Below ``tierscope``, with ``REQUEST``, where plans may name it as a kind."""
 

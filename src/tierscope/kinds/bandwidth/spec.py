@@ -126,6 +126,7 @@ class BandwidthPattern(Ruled):
             "partitioned: each thread has a share of the arrays; shared: each walks all of them",
             words="arrays {} by all threads",
             identity=False,
+            essential=False,
         ),
     ] = "partitioned"
     """partitioned: each thread walks a share of its own; shared: each walks all of the arrays, each
@@ -439,8 +440,16 @@ REQUEST = RequestForm(
     options=(
         options.FROM,
         options.to_of(BandwidthSpec),
-        Option("b", "ENDPOINT", "Placement of source array b (copy: a = b)", "as --to"),
-        Option("c", "ENDPOINT", "Placement of source array c (add: a = b + c)", "as --to"),
+        Option(
+            "b", "ENDPOINT", "Placement of source array b (copy: a = b)", "as --to", essential=False
+        ),
+        Option(
+            "c",
+            "ENDPOINT",
+            "Placement of source array c (add: a = b + c)",
+            "as --to",
+            essential=False,
+        ),
         options.PIN,
         options.THREADS,
         *options_of(BandwidthPattern),

@@ -338,6 +338,7 @@ class ChainPattern(Ruled):
             label="m1 size",
             words="m1 over {}",
             id="m1-{}",
+            essential=False,
         ),
     ] = None
     """Bytes of region m1, where it has another size."""
@@ -347,6 +348,7 @@ class ChainPattern(Ruled):
             "yes: a chain's first address depends on the chain before; no: chains overlap",
             words="linked|overlapping",
             id="unlinked",
+            essential=False,
         ),
     ] = True
     """The first address depends on what the chain before has read, so that chains wait for each
@@ -360,6 +362,7 @@ class ChainPattern(Ruled):
             words="{} walks a thread",
             id="i{}",
             identity=False,
+            essential=False,
         ),
     ] = 1
     """Walks of one thread: all make their first operation, then all the second, and so on."""
@@ -372,6 +375,7 @@ class ChainPattern(Ruled):
             words="one chain in {} timed by itself",
             id="e{}",
             identity=False,
+            essential=False,
         ),
     ] = 1
     """One of this many rounds over the interleaved walks is timed by itself."""

@@ -113,8 +113,10 @@ _METRIC = Option(
     many=True,
 )
 _ROUNDS = Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10")
-_TIMEOUT = Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min")
-_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run")
+_TIMEOUT = Option(
+    "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
+)
+_SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
 _SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
 
 
@@ -614,11 +616,18 @@ REQUEST = RequestForm(
     options=(
         _PLACEMENT,
         _METRIC,
-        Option("gc-log", "", "It is a JVM: compare the pauses of its garbage collector", flag=True),
+        Option(
+            "gc-log",
+            "",
+            "It is a JVM: compare the pauses of its garbage collector",
+            flag=True,
+            essential=False,
+        ),
         Option(
             "client",
             "COMMAND",
             "A program that uses it and ends, not placed itself; it prints the metrics",
+            essential=False,
         ),
         _ROUNDS,
         _TIMEOUT,

@@ -69,6 +69,7 @@ class FilesPattern(Ruled):
             "directory: both wait for the directory, too",
             words="fsync {}",
             id="fsync-{}",
+            essential=False,
         ),
     ] = "no"
     """Durability of create: nothing, fsync of the file, or of the directory, too. Files to be

@@ -410,7 +410,7 @@ REQUEST = RequestForm(
         options.HOST_PAGES,
         *options_of(GpuCopyPattern),
         SIDE.but(help=f"Between GPUs: {SIDE.help}"),
-        Option("rows", "ROW:PITCH", "Strided (2D) copies, as in 4k:8k"),
+        Option("rows", "ROW:PITCH", "Strided (2D) copies, as in 4k:8k", essential=False),
         Option("both-ways", "", "Concurrent copies in both directions", flag=True),
         Option(
             "cpus",
@@ -418,6 +418,7 @@ REQUEST = RequestForm(
             "CPU that issues the copies, as in 4; of several, as in 4-7, the first issues, and all "
             "populate host memory",
             "CPUs near the GPU",
+            essential=False,
         ),
         options.TRACE,
         *options.GPU_SAMPLING,

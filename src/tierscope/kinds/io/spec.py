@@ -81,9 +81,14 @@ _HOSTS_FILE = Option(
     "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
     "each host writes its own region)",
     "each",
+    essential=False,
 )
 _ROUND = Option(
-    "round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"
+    "round",
+    "TIME",
+    "Length of a round of --precondition and --write-saturation",
+    "60s",
+    essential=False,
 )
 
 
@@ -752,33 +757,56 @@ OPTIONS: tuple[Option, ...] = (
         "yes: all targets in one measurement, each with --threads threads, which begin at one "
         "barrier; no: one after another; no,yes: both",
         "no",
+        essential=False,
     ),
     *options_of(IoPattern),
-    Option("blocks", "SHARES", "Block sizes with weights, in place of one: 4k:60,64k:30,1m:10"),
+    Option(
+        "blocks",
+        "SHARES",
+        "Block sizes with weights, in place of one: 4k:60,64k:30,1m:10",
+        essential=False,
+    ),
     options.THREADS.but(help="Number of threads, more than CPUs if you like", default="1"),
     options.PIN,
     Option("size", "SIZE", "Bytes of each file that is made", "1g over all threads"),
-    Option("files", "LIST", "own: one for each thread; shared: all threads use one", "own"),
+    Option(
+        "files",
+        "LIST",
+        "own: one for each thread; shared: all threads use one",
+        "own",
+        essential=False,
+    ),
     _HOSTS_FILE,
     *options_of(Buffers),
-    Option("buffers", "NODES", "Nodes that host buffers lie on: node:0 or node:*", "the CPUs' own"),
-    Option("overwrite", "", "Write to files that tierscope did not make", flag=True),
+    Option(
+        "buffers",
+        "NODES",
+        "Nodes that host buffers lie on: node:0 or node:*",
+        "the CPUs' own",
+        essential=False,
+    ),
+    Option(
+        "overwrite", "", "Write to files that tierscope did not make", flag=True, essential=False
+    ),
     Option(
         "destroy-data",
         "NAMES",
         "Writes may destroy a device: its name in /dev/disk/by-id, or its serial number; "
         "of several devices one each, in their order",
+        essential=False,
     ),
     Option(
         "second-word",
         "WORD",
         "Confirm overwriting unrecognised data: destroy-unknown-data",
+        essential=False,
     ),
     Option(
         "precondition",
         "LIST",
         "Before measuring with --destroy-data: purge (discard all blocks), fill (sequential writes "
         "of twice the capacity)",
+        essential=False,
     ),
     Option(
         "write-saturation",
@@ -786,9 +814,10 @@ OPTIONS: tuple[Option, ...] = (
         "With --destroy-data: random writes of 4 KiB, or what is asked for, round by round until "
         "they are steady or --budget is spent (24h)",
         flag=True,
+        essential=False,
     ),
     _ROUND,
-    Option("keep", "", "Keep and reuse the files that were made", flag=True),
+    Option("keep", "", "Keep and reuse the files that were made", flag=True, essential=False),
     options.RATED,
     options.PRECISION,
     options.BUDGET,

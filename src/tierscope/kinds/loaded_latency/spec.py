@@ -178,13 +178,14 @@ class LoadOptions(Ruled):
 
     load_order: Annotated[
         Literal["sequential", "random"],
-        Property("Order of the load: sequential, random", id="load-{}"),
+        Property("Order of the load: sequential, random", id="load-{}", essential=False),
     ] = "sequential"
     load_access_size: Annotated[
-        Bytes, Property("Bytes that the load touches without a pause", id="a{}")
+        Bytes, Property("Bytes that the load touches without a pause", id="a{}", essential=False)
     ] = 1024
     load_size: Annotated[
-        Bytes, SIZE.but(help="Bytes of the load's array", label="load size", id="on{}")
+        Bytes,
+        SIZE.but(help="Bytes of the load's array", label="load size", id="on{}", essential=False),
     ]
 
 
@@ -400,8 +401,14 @@ REQUEST = RequestForm(
             "COUNT",
             f"Loaded points of each curve, {MIN_POINTS} to {MAX_POINTS}",
             str(DEFAULT_POINTS),
+            essential=False,
         ),
-        Option("at", "GB/S", "Take further points where the load moves this much, as in 10,50"),
+        Option(
+            "at",
+            "GB/S",
+            "Take further points where the load moves this much, as in 10,50",
+            essential=False,
+        ),
         *options_of(LatencyPattern),
         *options.PLACEMENT,
         *options.PERSISTENT,

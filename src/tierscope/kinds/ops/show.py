@@ -8,6 +8,7 @@ from tierscope.kinds.ops.spec import PARTS, STRUCTURES
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement, Run
+from tierscope.plans.machine import one_node
 from tierscope.report import figures
 from tierscope.report.naming import described
 from tierscope.report.pictures import shapes
@@ -253,6 +254,11 @@ def summary_of(measured: list[Measurement]) -> str:
     return f"database operations: {said or described(best_of(measured))}"
 
 
+def _all_notes(measured: list[Measurement], run: Run) -> list[str]:
+    alone = one_node(run.header.topology)
+    return [*sentences(measured), *_notes(measured), *([alone] if alone else [])]
+
+
 VIEW = View(
     title="Database operations",
     method="Pinned threads work on a data structure whose parts were placed one by one; operations "
@@ -261,7 +267,7 @@ VIEW = View(
     separate=("structure",),
     hidden=("sample_every", "timed"),
     columns=_columns,
-    notes=lambda measured, _run: (*sentences(measured), *_notes(measured)),
+    notes=_all_notes,
     pictures=PICTURES,
     represents_path=False,
     summary=summary_of,

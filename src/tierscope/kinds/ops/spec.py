@@ -322,30 +322,47 @@ class OpsPattern(Ruled):
             "Lookups that a thread has in flight, as in 1..32*2, at most 64",
             id="w{}",
             words="{} keys interleaved",
+            essential=False,
         ),
     ] = 1
     """Lookups that a thread has under way at once."""
     scan_length: Annotated[
         Annotated[int, Field(ge=1, le=1 << 20)] | None,
         Property(
-            "Entries that a range scan reads", default="100", id="l{}", words="{} entries a scan"
+            "Entries that a range scan reads",
+            default="100",
+            id="l{}",
+            words="{} entries a scan",
+            essential=False,
         ),
     ] = None
     """Entries that a range scan reads."""
     inner_node: Annotated[
         Node | None,
         Property(
-            "Bytes of an inner node of a btree", default="256", id="{}", words="inner node {}"
+            "Bytes of an inner node of a btree",
+            default="256",
+            id="{}",
+            words="inner node {}",
+            essential=False,
         ),
     ] = None
     """Bytes of an inner node."""
     leaf_node: Annotated[
         Node | None,
-        Property("Bytes of a leaf of a btree", default="512", id="{}", words="leaf node {}"),
+        Property(
+            "Bytes of a leaf of a btree",
+            default="512",
+            id="{}",
+            words="leaf node {}",
+            essential=False,
+        ),
     ] = None
     key_bytes: Annotated[
         Literal[4, 8] | None,
-        Property("Bytes of a column's key: 4, 8", default="8", words="keys of {} bytes"),
+        Property(
+            "Bytes of a column's key: 4, 8", default="8", words="keys of {} bytes", essential=False
+        ),
     ] = None
     """Bytes of a column's key; keys of other structures have 8."""
     selectivity: Annotated[
@@ -355,12 +372,15 @@ class OpsPattern(Ruled):
             default="1%",
             id="{}",
             words="selectivity {}",
+            essential=False,
         ),
     ] = None
     """Share of a column's rows that the filter finds."""
     found: Annotated[
         Literal["positions", "count"] | None,
-        Property("Result of a column's filter: positions, count", default="positions"),
+        Property(
+            "Result of a column's filter: positions, count", default="positions", essential=False
+        ),
     ] = None
     """Result of a filter: the positions of the rows found, or only their count."""
     probe_ratio: Annotated[
@@ -370,6 +390,7 @@ class OpsPattern(Ruled):
             default="1",
             id="{}",
             words="probe rows: {} for each build row",
+            essential=False,
         ),
     ] = None
     """Rows of the probe relation for each of the build relation, which has ``keys``."""
@@ -380,6 +401,7 @@ class OpsPattern(Ruled):
             default="0",
             id="{}",
             words="{} misses",
+            essential=False,
         ),
     ] = None
     """Share of the keys that are asked for and are not there."""
@@ -390,12 +412,19 @@ class OpsPattern(Ruled):
             default="1",
             id="{}",
             words="{} partitions",
+            essential=False,
         ),
     ] = None
     """Partitions that a join copies both relations into first, a power of two; 1: no copy."""
     runs: Annotated[
         Annotated[int, Field(ge=2, le=_MAX_RUNS)] | None,
-        Property("Sorted runs that are merged, 2 to 256", default="8", id="{}", words="{} runs"),
+        Property(
+            "Sorted runs that are merged, 2 to 256",
+            default="8",
+            id="{}",
+            words="{} runs",
+            essential=False,
+        ),
     ] = None
     """Runs that are merged."""
     ratio: Annotated[
@@ -405,13 +434,14 @@ class OpsPattern(Ruled):
             default="10",
             id="{}",
             words="levels that grow by {}",
+            essential=False,
         ),
     ] = None
     """Ratio of a level's keys to those of the level above."""
     sample_every: Annotated[
         int,
         Field(ge=2, le=4096),
-        Property("Time one operation in N", single=True, identity=True),
+        Property("Time one operation in N", single=True, identity=True, essential=False),
     ] = 64
     """One in this many operations (groups of interleaved ones) is timed."""
 

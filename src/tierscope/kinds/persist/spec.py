@@ -70,6 +70,7 @@ class PersistPattern(Ruled):
             default="1",
             words="{} ranges",
             id="r{}",
+            essential=False,
         ),
     ] = None
     """Ranges of a transaction's block, each at a place of its own; 1 where absent.

@@ -156,9 +156,11 @@ def gen_migpol(
 
 
 _ENTRIES = (
-    Entry("bwactl", "Set interleave weights in proportion to bandwidths.", "Peers", lambda: bwactl),
-    Entry("bwprof", "Record memory bandwidth by socket as CSV.", "Peers", lambda: bwprof),
-    Entry("gen_migpol", "Write a migration policy for damo.", "Peers", lambda: gen_migpol),
+    Entry(
+        "bwactl", "Set interleave weights in proportion to bandwidths.", "Commands", lambda: bwactl
+    ),
+    Entry("bwprof", "Record memory bandwidth by socket as CSV.", "Commands", lambda: bwprof),
+    Entry("gen_migpol", "Write a migration policy for damo.", "Commands", lambda: gen_migpol),
 )
 
 

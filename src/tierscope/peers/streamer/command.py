@@ -27,8 +27,8 @@ from tierscope.peers.streamer.plan import OPTIONS
     help="Results of another machine: STREAMer's folders, CSV, or a run file of this command",
 )
 @options.file_option("--report", "Write a page with pictures and findings")
-@options.file_option("--png", "Write the pictures as PNG files", metavar="DIR")
-@options.file_option("--svg", "Write the pictures as SVG files", metavar="DIR")
+@options.file_option("--png", "Write the pictures as PNG files", metavar="DIR", essential=False)
+@options.file_option("--svg", "Write the pictures as SVG files", metavar="DIR", essential=False)
 @options.output_options
 def streamer(
     run: str | None,
