@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from topology_machines import Sysfs
+from topology_machines import CXL_CLASS, Sysfs
 
 from forked import tierscope
 from tierscope.machine.checks import link_findings
@@ -17,7 +17,7 @@ from tierscope.machine.stated import MOST_CHANNELS, SPEEDS, parse_stated, stated
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.path import Limit
-from tierscope.model.topology import StatedMemory, Topology
+from tierscope.model.topology import NodeKind, StatedMemory, Topology
 
 
 @pytest.fixture
@@ -134,12 +134,26 @@ def test_a_statement_that_agrees_with_the_system_needs_no_words(sysfs: Sysfs) ->
     assert unused_statements(stating(discover(sysfs.root), "8xDDR5-4800")) == []
 
 
-def test_stated_memory_behind_cxl_takes_turns_and_a_claim_does_not(sysfs: Sysfs) -> None:
-    topology = discover(sysfs.root)
-    path = find_path(
-        stating(topology, "8xDDR5-4800"), parse_endpoint("node:0"), parse_endpoint("node:0")
-    )
-    assert path.hops[-1].half_duplex
+@pytest.mark.parametrize("stated", [True, False])
+def test_stated_modules_behind_cxl_take_turns_and_a_firmwares_claim_does_not(
+    sysfs: Sysfs, stated: bool
+) -> None:
+    place = "0000:0c/0000:0c:00.0/0000:0d:00.0"
+    sysfs.pci(place, CXL_CLASS, 0x8086, node=1, now=(32.0, 8), best=(32.0, 8))
+    sysfs.node(2, [], 512, "24 14 10")
+    if not stated:
+        sysfs.claim(2, 1, 200, 20_000)
+    found = discover(sysfs.root)
+    behind = {"kind": NodeKind.CXL, "backed_by": ["0000:0d:00.0"]}
+    nodes = [*found.nodes[:2], found.nodes[2].model_copy(update=behind)]
+    topology = found.model_copy(update={"nodes": nodes})
+    if stated:
+        topology = stating(topology, "node:2=1xDDR4-2400")
+    path = find_path(topology, parse_endpoint("node:1"), parse_endpoint("node:2"))
+    media = path.hops[-1]
+    assert media.limit is not None
+    assert (media.name, media.limit.stated, media.half_duplex) == ("media", stated, stated)
+    assert path.limit == media.limit
 
 
 def test_the_doctor_says_how_to_state_what_is_not_known(sysfs: Sysfs) -> None:

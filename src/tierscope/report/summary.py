@@ -20,6 +20,7 @@ from tierscope.report.best import best_rates, rivals_text
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import described, described_as, missing_by_cause, path_name
 from tierscope.report.pictures.picture import label_of
+from tierscope.report.published import published_text
 from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
@@ -234,7 +235,8 @@ def sentences(run: Run, views: Views) -> list[str]:
     else:
         most = best_of(measured)
         first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
-    return [*filter(None, (verdict_of(run).sentence, first, below_limit(run, measured)))]
+    last = (below_limit(run, measured), published_text(run, measured))
+    return [*filter(None, (verdict_of(run).sentence, first, *last))]
 
 
 def best_and_worst(measured: list[Measurement], views: Views) -> str:
