@@ -45,6 +45,7 @@ def root_entries() -> list[Entry]:
         ),
         _written("watch", KINDS["watch"].summary, LOOK),
         *_import_entry(),
+        _written("demo", "Write example runs, and commands to try with them.", LOOK),
         _written("show", "Show a run again.", LOOK),
         _written("report", "Write a run's report as one HTML file.", LOOK),
         _written("list", "List the kept runs.", LOOK, "list:list_runs"),
