@@ -218,11 +218,14 @@ def test_wrong_requests_are_one_line_with_their_place_and_keep_nothing(tmp_path:
     assert not stated_path(host).exists()
 
 
-def test_a_damaged_file_is_named() -> None:
+def test_a_damaged_file_is_named_and_can_be_replaced() -> None:
     host = json.loads(tierscope("topo", "--json").stdout)["topology"]["host"]
     path = stated_path(host)
     path.parent.mkdir(parents=True)
     path.write_text("8xDDR5")
-    done = tierscope("topo")
-    assert done.returncode == 2
-    assert str(path) in done.stderr
+    found = json.loads(tierscope("topo", "--json").stdout)["topology"]
+    assert found["stated_memory"] == []
+    (line,) = [line for line in found["unreadable"] if "stated memory" in line]
+    assert str(path) in line
+    assert tierscope("topo", "--memory", "8xDDR5-4800").returncode == 0
+    assert json.loads(tierscope("topo", "--json").stdout)["topology"]["stated_memory"]

@@ -89,15 +89,15 @@ def stated_path(host: str) -> Path:
 
 
 def with_stated(topology: Topology) -> Topology:
-    """Return this machine with what is stated of its memory; raises UserError where that file was
-    damaged."""
+    """Return this machine with what is stated of its memory, or with a line that the file which
+    keeps it is damaged."""
     try:
         path = stated_path(topology.host)
         text = path.read_text(encoding="utf-8", errors="replace").strip()
     except (OSError, UserError):
         return topology
     try:
-        stated = parse_stated(text)
+        return topology.model_copy(update={"stated_memory": parse_stated(text)})
     except UserError as error:
-        raise UserError(f"{path}: {error}; remove the file, and state it again") from None
-    return topology.model_copy(update={"stated_memory": stated})
+        line = f"stated memory, {path}: {error}; state it again by --memory"
+        return topology.model_copy(update={"unreadable": [*topology.unreadable, line]})
