@@ -135,7 +135,7 @@ MEASURING = ("bandwidth", "chain", "checkpoint", "latency", "mess", "ops", "stor
 asked with ``--dry-run``, which parses and plans it, before it measures with the others."""
 NEEDS_NODES = re.compile(
     r"^expand|^run --profile coherent-gpu$|^place weights|^export .*--numactl|^ops .*node:2"
-    r"|^core-latency .*node:1"
+    r"|^core-latency .*node:1|--memory .*node:2"
 )
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
 NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")

@@ -38,6 +38,7 @@ def root_entries() -> list[Entry]:
         _written("doctor", "Report what can be measured here, and what distorts figures.", LOOK),
         _written("topo", "Show the machine, and the limit of every link.", LOOK),
         _of_kind("watch"),
+        _written("demo", "Write example runs, and commands to try with them.", LOOK),
         _written("show", "Show a run again.", LOOK),
         _written("report", "Write a run's report as one HTML file.", LOOK),
         _written("pmem-check", "Check that persistent memory survives crashes consistently.", LOOK,

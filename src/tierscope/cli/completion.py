@@ -5,9 +5,9 @@ from pathlib import Path
 
 from click.shell_completion import get_completion_class
 
+from tierscope.machine.data_directory import home_directory
 from tierscope.model.errors import UserError
 from tierscope.runs.output import write_output
-from tierscope.runs.store import home_directory
 
 SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_TIERSCOPE_COMPLETE"

@@ -98,6 +98,27 @@ def output_options(function: Function) -> Function:
     return json_option(csv_option(dry_run_option(verbose_option(function)), essential=False))
 
 
+def memory_option(function: Function) -> Function:
+    """Add ``--memory``, which states what the system does not report of this machine's memory."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, memory: str | None = None, **values: Any) -> Any:
+        if memory is not None:
+            from tierscope.cli.state_memory import state_memory
+
+            state_memory(memory, "--memory")
+        return function(*arguments, **values)
+
+    return click.option(
+        "--memory",
+        cls=ListedOption,
+        essential=False,
+        metavar="MODULES",
+        help="State the memory of each node, as in 8xDDR5-4800, or node:0=8xDDR5-4800, where the "
+        "system reports none; kept for later runs, none forgets",
+    )(cast(Function, call))
+
+
 def verbose_option(function: Function) -> Function:
     """Add ``--verbose``, which the function gets in ``output``."""
     return click.option(

@@ -48,6 +48,7 @@ ROOT = "/"
 @click.option(
     "--revert", is_flag=True, help="Restore the weights and the mode that --apply replaced"
 )
+@options.memory_option
 @options.output_options
 def weights(
     output: Output,

@@ -20,6 +20,7 @@ from tierscope.cli.measure import (
     serves,
 )
 from tierscope.cli.output import Output
+from tierscope.cli.state_memory import requests_of
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.peers.registry import plan_readers
 from tierscope.suites.registry import SUITES
@@ -102,6 +103,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
     "--budget",
     "it is the time for each measurement; the whole run's is --time-limit",
 )
+@options.memory_option
 @options.output_options
 def run(
     plan: Path | None,
@@ -186,9 +188,8 @@ def prepared_file(
     """Return what a YAML plan asks of this machine."""
     from tierscope.machine.discover import discover
     from tierscope.plans.rated import with_ratings_of
-    from tierscope.plans.yaml_plan import parse_plan
 
-    requests = parse_plan(text, name)
+    requests = requests_of(text, name)
     topology = with_ratings_of(discover(), requests)
     plan = _with_storage(planned(requests, topology), topology, storage)
     return Prepared(fitted(plan, time_limit), topology, refinement_of(requests))

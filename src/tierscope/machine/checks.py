@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from tierscope.machine.affinity import Tree, advice, array_switches
 from tierscope.machine.files import Files
 from tierscope.machine.links import pcie_name
+from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pci import is_gpu
 from tierscope.machine.pcie import best_link, has_link, shortfall, sleeps
+from tierscope.model.endpoint import format_ranges
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Gpu, NodeKind, PciDevice, Topology
 
@@ -105,6 +107,7 @@ def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
         _dax,
         _persistent,
         _tiers,
+        _memory_limits,
         _peer_to_peer,
         gpu_findings,
     ]
@@ -305,6 +308,35 @@ def _tiers(topology: Topology, _files: Files) -> Iterator[Finding]:
             for tier in sorted(tiers)
         )
         yield Finding(severity="good", subject="memory tiers", found=by_tier)
+
+
+def _memory_limits(topology: Topology, _files: Files) -> Iterator[Finding]:
+    for line in unused_statements(topology):
+        yield Finding(severity="note", subject="stated memory", found=line)
+    for node in topology.nodes:
+        limit, _ = memory_limit(topology, node, [])
+        if limit and limit.stated:
+            yield Finding(
+                severity="note",
+                subject="stated memory",
+                found=f"{limit.link} ({limit.value / 1e9:.1f} GB/s)",
+                meaning="limits rest on what the user states; the system reports nothing",
+                remedy="'tierscope topo --memory none' forgets it",
+            )
+    unknown = [
+        (node, why)
+        for node in topology.nodes
+        if node.kind is NodeKind.DRAM and (why := memory_limit(topology, node, [])[1])
+    ]
+    if unknown and not topology.emulated:
+        numbers = format_ranges(tuple(node.number for node, _ in unknown))
+        yield Finding(
+            severity="note",
+            subject="bandwidth limit of memory",
+            found=f"not known of node {numbers}: {unknown[0][1]}",
+            meaning="figures of memory are not compared with what its modules allow",
+            remedy="state what each node has, if you know: tierscope topo --memory 8xDDR5-4800",
+        )
 
 
 def _peer_to_peer(topology: Topology, files: Files) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from tierscope.machine import cxl, dimms, firmware, network, nodes, nvidia, pci,
 from tierscope.machine.cgroup import memory_limit, with_available
 from tierscope.machine.files import Files
 from tierscope.machine.nodes import infer_kinds
+from tierscope.machine.stated import with_stated
 from tierscope.model.errors import UserError
 from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
 
@@ -71,7 +72,8 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         dimms=modules,
         unreadable=[*_hidden(files), *hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
-    return with_available(topology, root)
+    topology = with_available(topology, root)
+    return with_stated(topology) if files.live else topology
 
 
 class _Identity(TypedDict):

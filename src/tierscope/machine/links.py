@@ -6,6 +6,7 @@ headers its packets carry; what headers leave is a second figure (``pcie_payload
 
 from typing import NamedTuple
 
+from tierscope.model.errors import counted
 from tierscope.model.path import Limit
 from tierscope.model.topology import PcieLink
 
@@ -196,8 +197,8 @@ def dram_limit(
     value = transfers * channels * bits / 8
     return _limit(
         value,
-        f"{kind}-{transfers / 1e6:.0f} x {channels} channels{where}",
-        f"{transfers / 1e6:.0f} MT/s x {channels} channels x {bits} bits / 8"
+        f"{kind}-{transfers / 1e6:.0f} x {counted(channels, 'channel')}{where}",
+        f"{transfers / 1e6:.0f} MT/s x {counted(channels, 'channel')} x {bits} bits / 8"
         f" = {value / 1e9:.1f} GB/s",
         source,
     )

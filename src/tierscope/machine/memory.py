@@ -1,14 +1,17 @@
 """Limits of nodes' memory, and of the caches in front of it."""
 
+from math import isclose
 from typing import Literal
 
 from tierscope.machine.dimms import PERSISTENT, channels
 from tierscope.machine.files import Files
 from tierscope.machine.gpu_paths import gpu_memory, is_memory_of
 from tierscope.machine.links import dram_limit, firmware_limit, memory_on_package_limit
-from tierscope.model.path import Limit
+from tierscope.model.path import STATED, Limit
 from tierscope.model.topology import MemorySideCache, Node, NodeKind, Topology
 
+_CHANNEL_BITS = 64
+_ALIKE = 0.01
 _INDEXING: dict[int | None, Literal["direct-mapped", "indexed", "other"]] = {
     0: "direct-mapped",
     1: "indexed",
@@ -59,7 +62,41 @@ def own_memory_limit(
     topology: Topology, node: Node, initiators: list[int]
 ) -> tuple[Limit | None, str]:
     """The limit of a node's memory itself, whatever cache is in front of it; or why there is none
-    that is known."""
+    that is known. What the system reports comes before what the user states."""
+    limit, why = _reported_limit(topology, node, initiators)
+    stated = stated_limit(topology, node) if limit is None else None
+    return (limit, why) if stated is None else (stated, "")
+
+
+def stated_limit(topology: Topology, node: Node) -> Limit | None:
+    """The limit of a node's memory by the modules that the user states, if any are stated."""
+    of_all = node.number if node.kind is NodeKind.DRAM else -1
+    for one in topology.stated_memory:
+        if node.number == (of_all if one.node is None else one.node):
+            where = f" of node {node.number}"
+            return dram_limit(
+                f"stated {one.type}", one.speed, one.channels, _CHANNEL_BITS, where, STATED
+            )
+    return None
+
+
+def unused_statements(topology: Topology) -> list[str]:
+    """What is stated of nodes whose memory the system reports differently, each in a sentence."""
+    found = []
+    for node in topology.nodes:
+        stated, (reported, _) = stated_limit(topology, node), _reported_limit(topology, node, [])
+        if stated and reported and not isclose(stated.value, reported.value, rel_tol=_ALIKE):
+            found.append(
+                f"{reported.link} ({reported.value / 1e9:.1f} GB/s) is what the system reports, "
+                f"and not the {stated.link} ({stated.value / 1e9:.1f} GB/s); the reported limit is "
+                "used"
+            )
+    return found
+
+
+def _reported_limit(
+    topology: Topology, node: Node, initiators: list[int]
+) -> tuple[Limit | None, str]:
     where = f" of node {node.number}"
     if node.kind is NodeKind.GPU:
         gpu = next((entry for entry in topology.gpus if is_memory_of(node, entry)), None)
@@ -120,7 +157,7 @@ def _by_modules(topology: Topology, node: Node, where: str) -> Limit | None:
     if count % share:
         return None
     kinds = "/".join(sorted({dimm.type for dimm in dimms}))
-    bits = min(dimm.bits or 64 for dimm in dimms)
+    bits = min(dimm.bits or _CHANNEL_BITS for dimm in dimms)
     source = "SMBIOS type 17: configured speed and populated slots"
     return dram_limit(kinds, min(speeds), count // share, bits, where, source)
 

@@ -198,7 +198,13 @@ def _to_node(topology: Topology, tree: Tree, homes: list[int], node: Node) -> li
     if node.kind is NodeKind.CXL and addresses:
         claim, _ = memory_limit(topology, node, homes)
         # A claim is of each direction, no more than the link's: what both reach is not known.
-        media = Hop(name="media", role=HopRole.MEMORY, limit=claim, note="" if claim else _MEDIA)
+        media = Hop(
+            name="media",
+            role=HopRole.MEMORY,
+            limit=claim,
+            half_duplex=claim is not None and claim.stated,
+            note="" if claim else _MEDIA,
+        )
         return [*crossing, *_cxl_hops(tree, addresses, node), media]
     limit, why = own_memory_limit(topology, node, homes)
     name = f"memory of node {node.number}"

@@ -9,6 +9,9 @@ from tierscope.model.metric import Unit
 from tierscope.model.storage import Access
 from tierscope.model.topology import PcieLink, Topology
 
+STATED = "stated by the user"
+"""Source of limits that come of what the user states of memory, which nothing else vouches for."""
+
 
 class Limit(Model):
     """Theoretical rate that an operation can have on a path, as its smallest link allows."""
@@ -26,6 +29,11 @@ class Limit(Model):
     """Whether the link runs below what its device supports: fewer lanes, or a lower speed."""
     without_write_allocate: float | None = None
     """The same for a CPU that avoids every write-allocate, where ``value`` includes some."""
+
+    @property
+    def stated(self) -> bool:
+        """Whether it comes of what the user states, and of nothing that the system reports."""
+        return self.source == STATED
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,19 @@ class Dimm(Model):
     """Version of the firmware of modules that have any."""
 
 
+class StatedMemory(Model):
+    """Modules that a node has as the user states."""
+
+    node: Count | None
+    """None: each node of DRAM."""
+    type: str
+    """DDR3, DDR4 or DDR5, whose channels have 64 data bits."""
+    speed: Amount
+    """Transfer rate in transfers/s."""
+    channels: Count
+    """Populated channels of a node."""
+
+
 class PcieLink(Model):
     """Speed and width of a PCIe link, as negotiated or as the port supports."""
 
@@ -357,6 +370,8 @@ class Topology(Model):
     namespaces: list[Namespace] = []
     """Of persistent memory."""
     dimms: list[Dimm] = []
+    stated_memory: list[StatedMemory] = []
+    """What the user states of nodes' memory, each node once, or one statement for all of DRAM."""
     ratings: list[RatedDrive] = []
     """Data-sheet figures of drives, where a file of them was given."""
     unreadable: list[str] = []

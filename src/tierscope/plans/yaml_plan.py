@@ -1,8 +1,9 @@
 """Plans written in YAML; docs/file-formats.md describes them."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from tierscope.machine.stated import parse_stated
 from tierscope.model.errors import UserError, shown
 from tierscope.plans.forms import form_of, known_word, request_words
 from tierscope.plans.options import OLDER, Option
@@ -13,6 +14,14 @@ PLAN_FILE_VERSION = "1"
 _NAME_LENGTH = 24
 
 
+class YamlPlan(NamedTuple):
+    """What a plan's file has."""
+
+    requests: list[Request]
+    memory: str
+    """What it states of the machine's memory; empty where it states nothing."""
+
+
 def read_plan(path: Path) -> list[Request]:
     """Return the requests of a YAML plan; raises UserError with file, line and key."""
     return parse_plan(read_text(path, "plan"), shown(path))
@@ -20,11 +29,16 @@ def read_plan(path: Path) -> list[Request]:
 
 def parse_plan(text: str, path: str) -> list[Request]:
     """Return the requests of a plan's text; ``path`` is for error messages only."""
+    return parse_file(text, path).requests
+
+
+def parse_file(text: str, path: str) -> YamlPlan:
+    """Return all that a plan's text has; ``path`` is for error messages only."""
     root = compose(text, path)
     if root is None:
         raise UserError(f"{path}:1: the plan is empty; it needs a key 'measurements'")
     place = Place(path)
-    top = mapping(place, root, "the plan", ("version", "measurements"))
+    top = mapping(place, root, "the plan", ("version", "memory", "measurements"))
     if "version" in top and scalar(place, top["version"], "version") != PLAN_FILE_VERSION:
         raise place.error(
             top["version"], f"key 'version': this tierscope reads {PLAN_FILE_VERSION}"
@@ -32,7 +46,18 @@ def parse_plan(text: str, path: str) -> list[Request]:
     if "measurements" not in top:
         raise place.error(root, "the plan has no key 'measurements'")
     items = sequence(place, top["measurements"], "measurements")
-    return [_request(place, item) for item in items]
+    return YamlPlan([_request(place, item) for item in items], _memory(place, top))
+
+
+def _memory(place: Place, top: dict[str, Any]) -> str:
+    if "memory" not in top:
+        return ""
+    text = scalar(place, top["memory"], "memory")
+    try:
+        parse_stated(text)
+    except UserError as error:
+        raise place.error(top["memory"], f"key 'memory': {error}") from None
+    return text
 
 
 def _request(place: Place, node: Any) -> Request:

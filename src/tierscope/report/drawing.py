@@ -14,9 +14,9 @@ from tierscope.report.topology_outline import (
     NOWHERE,
     Item,
     fabric_summary,
+    limit_text,
     memory_words,
     outline,
-    rate_text,
 )
 
 CARD = 204
@@ -530,7 +530,7 @@ def _short_name(text: str) -> str:
 def _rate(hop: Hop | None) -> str:
     if hop is None or hop.limit is None:
         return ""
-    return rate_text(hop.limit.value)
+    return limit_text(hop.limit)
 
 
 def _weight(hop: Hop | None) -> float:

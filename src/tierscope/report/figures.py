@@ -264,8 +264,12 @@ def share_text(share: float) -> str:
 
 
 def of_limit(measurement: Figured) -> str:
-    """Return the efficiency in percent; a dash where no limit is known."""
-    return "–" if measurement.efficiency is None else share_text(measurement.efficiency)
+    """Return the efficiency in percent, marked where the user states the limit; a dash where no
+    limit is known."""
+    if measurement.efficiency is None:
+        return "–"
+    stated = " stated" if measurement.limit and measurement.limit.stated else ""
+    return share_text(measurement.efficiency) + stated
 
 
 def relative_half(measurement: Figured) -> float:

@@ -22,6 +22,7 @@ from tierscope.report.best import best_rates, rivals_text, with_rivals
 from tierscope.report.evidence import WIDE, Doubt, doubts, states_of
 from tierscope.report.naming import bracketed, described, missing_by_cause, path_name
 from tierscope.report.pictures.picture import label_of
+from tierscope.report.published import published_text
 from tierscope.report.style import new_table, note
 from tierscope.report.tiers import LOCAL, ON_GPU, UNKNOWN, Tier, medium_of, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
@@ -290,7 +291,8 @@ def conclusions(run: Run, views: Views) -> list[str]:
     found += [f"{_capital(text)}." for text in _summaries(others, views)]
     if not found:
         found = [f"{view_of(views, alone[0].kind).title}: {described(alone[0])}."]
-    return [*found, *_still_scaling(run, alone), *_slowed_by_others(run, measured)]
+    found += [*_still_scaling(run, alone), *_slowed_by_others(run, measured)]
+    return [*found, *filter(None, [published_text(run, measured)])]
 
 
 @dataclass(frozen=True)
@@ -413,6 +415,8 @@ def _below_limits(run: Run, rates: list[Measurement]) -> list[str]:
     worst = min(limited, key=_efficiency)
     low = [m for m in limited if _efficiency(m) < _GOOD]
     reached = f"{described(worst)}, {_of_limit(worst)}"
+    if not low and _efficiency(worst) > 1:
+        return []
     if not low:
         return [f"Every path is near its limit; furthest below it is {reached}."]
     text = f"Furthest below its limit is {reached}: {_unused(worst)} are unused"

@@ -163,8 +163,8 @@ def tier_rows(tiers: list[Tier]) -> list[TierRow]:
             capacity=figures.size_text(tier.capacity) if tier.capacity else "",
             latency=_figure(tier.latency, lowest),
             bandwidth=_figure(tier.bandwidth, highest),
-            limit=f"{figures.of_limit(tier.bandwidth)} of {tier.limit.link}"
-            if tier.bandwidth and tier.limit
+            limit=f"{figures.share_text(tier.bandwidth.efficiency)} of {tier.limit.link}"
+            if tier.bandwidth and tier.bandwidth.efficiency is not None and tier.limit
             else "",
         )
         for tier in tiers

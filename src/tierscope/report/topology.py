@@ -13,7 +13,7 @@ from tierscope.machine.affinity import Tree, advice, devices, matrix
 from tierscope.machine.assignment import assign
 from tierscope.machine.firmware import firmware_rows
 from tierscope.machine.links import pcie_name, pcie_payload
-from tierscope.machine.memory import memory_limit
+from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pcie import pcie_hop
 from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.affinity import (
@@ -36,6 +36,7 @@ from tierscope.report.figures import size_text
 from tierscope.report.style import SafeTable, new_grid, new_table, note, title
 from tierscope.report.topology_outline import (
     Item,
+    limit_text,
     memory_words,
     outline,
     rate_text,
@@ -155,7 +156,7 @@ def show_nodes(console: Console, topology: Topology) -> None:
             "cache": "+".join(size_text(c.size_bytes) for c in node.memory_side_caches) or "-",
             "free": size_text(node.free_bytes) if node.free_bytes is not None else "-",
             "tier": str(node.tier) if node.tier is not None else "-",
-            "limit": rate_text(limit.value) if limit else "-",
+            "limit": limit_text(limit) if limit else "-",
             "kind known from": node.inferred_from,
         }
         table.add_row(*(cells[name] for name in columns))
@@ -163,8 +164,17 @@ def show_nodes(console: Console, topology: Topology) -> None:
     notes = {note_ for node in topology.nodes if (note_ := memory_limit(topology, node, [])[1])}
     for line in sorted(notes):
         note(console, f"limit unknown: {line}")
+    for line in _stated_lines(topology):
+        note(console, line)
     for line in _side_cache_lines(topology):
         note(console, line)
+
+
+def _stated_lines(topology: Topology) -> list[str]:
+    """Limits that come of what the user states, and statements that are not used."""
+    limits = [limit for node in topology.nodes if (limit := memory_limit(topology, node, [])[0])]
+    used = [f"{one.link}: {one.formula}, {one.source}" for one in limits if one.stated]
+    return [*used, *unused_statements(topology)]
 
 
 def _side_cache_lines(topology: Topology) -> list[str]:
@@ -501,7 +511,7 @@ def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
     """Link as it runs, its limit in GB/s, and what is to be said of it."""
     if hop is None:
         return "", "", Text()
-    rate = rate_text(hop.limit.value) if hop.limit is not None else ""
+    rate = limit_text(hop.limit) if hop.limit is not None else ""
     link = pcie_name(hop.now) if hop.now is not None else ""
     if hop.shortfall:
         return link, rate, Text(hop.shortfall, style="yellow")

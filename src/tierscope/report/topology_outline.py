@@ -14,7 +14,7 @@ from tierscope.machine.memory import memory_limit
 from tierscope.machine.pcie import has_link, pcie_hop
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
-from tierscope.model.path import Hop
+from tierscope.model.path import Hop, Limit
 from tierscope.model.topology import (
     CxlMemory,
     Gpu,
@@ -152,6 +152,11 @@ def rate_text(rate: float) -> str:
     """Bytes/s in GB/s; small ones with two digits, so that none is shown as zero."""
     value = rate / 1e9
     return f"{value:.1f} GB/s" if value >= 1 else f"{value:.2g} GB/s"
+
+
+def limit_text(limit: Limit) -> str:
+    """A limit in GB/s, marked where it comes of what the user states."""
+    return f"{rate_text(limit.value)}{' stated' if limit.stated else ''}"
 
 
 def memory_words(topology: Topology) -> str:

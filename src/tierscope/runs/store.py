@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from tierscope.machine.data_directory import data_directory
 from tierscope.model.errors import UserError
 
 SUFFIX = ".jsonl"
@@ -22,28 +23,8 @@ _HEADER = re.compile(rb'"record"\s*:\s*"header"')
 
 
 def runs_directory() -> Path:
-    """Return $XDG_DATA_HOME/tierscope/runs, by default ~/.local/share/tierscope/runs."""
-    base = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG specification says to ignore a path that is not absolute.
-    data = Path(base) if base.startswith("/") else home_directory() / ".local/share"
-    return data / "tierscope" / "runs"
-
-
-def home_directory() -> Path:
-    """Return $HOME, else what the password database has; raises UserError without either."""
-    home = os.environ.get("HOME", "")
-    if not home.startswith("/"):
-        import pwd
-
-        try:
-            home = pwd.getpwuid(os.getuid()).pw_dir
-        except KeyError:
-            home = ""
-    if not home.startswith("/"):
-        raise UserError(
-            "there is no home directory to keep runs in; set HOME, or name a directory with --out"
-        )
-    return Path(home)
+    """Return the directory of kept runs, by default ~/.local/share/tierscope/runs."""
+    return data_directory() / "runs"
 
 
 def is_run(head: bytes) -> bool:

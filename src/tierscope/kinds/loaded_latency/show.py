@@ -17,7 +17,7 @@ from tierscope.analysis.bandwidth_latency import (
 from tierscope.analysis.curve import Point, Summary, summarize
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError, counted
-from tierscope.model.path import Traffic, of_operation
+from tierscope.model.path import Limit, Traffic, of_operation
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.grammar import parse_mix
@@ -331,16 +331,26 @@ class Family:
 
     def theoretical(self, curve: Curve) -> float | None:
         """bytes/s on the bus that the loaded path allows of a curve's traffic; None: unknown."""
+        limit = self.limit(curve)
+        return limit.value * curve.traffic.both if limit else None
+
+    def limit(self, curve: Curve) -> Limit | None:
+        """The limit of a curve's traffic on the loaded path, in the program's bytes."""
         if self.topology is None:
             return None
         load = curve.members[-1].pattern
         try:
-            limit = MachinePaths(self.topology).limit(
+            return MachinePaths(self.topology).limit(
                 str(load["load_from"]), str(load["load_to"]), curve.traffic
             )
         except UserError:  # no endpoint of this machine, in a file of others' making
             return None
-        return limit.value * curve.traffic.both if limit else None
+
+    @property
+    def bound(self) -> str:
+        """What to call the limit: stated where it comes of what the user states."""
+        limits = (self.limit(curve) for curve in self.curves)
+        return "stated" if any(limit.stated for limit in limits if limit) else "theoretical"
 
 
 def families_of(measured: Sequence[Measurement], topology: Topology | None) -> list[Family]:
@@ -421,7 +431,7 @@ def _of_family(side: Side, family: Family, several: bool) -> SideSummary:
     name = f"{side.name}: {family_name(family)}" if several else family_name(family)
     return SideSummary(
         f"{name}, metrics of the curves",
-        ["on the bus", "mix", *_METRICS, *(["of theoretical"] if limited else [])],
+        ["on the bus", "mix", *_METRICS, *([f"of {family.bound}"] if limited else [])],
         rows,
         [_METHOD, *_missing(family)],
     )
@@ -506,6 +516,7 @@ def _missing(family: Family) -> Iterator[str]:
 
 def _of_all(found: Sequence[tuple[Side, Family]], several: bool) -> SideSummary:
     limited = any(family.theoretical(curve) for _, family in found for curve in family.curves)
+    bounds = " or ".join(sorted({family.bound for _, family in found}))
     rows = []
     for side, family in found:
         known = any(family.theoretical(curve) for curve in family.curves)
@@ -516,7 +527,7 @@ def _of_all(found: Sequence[tuple[Side, Family]], several: bool) -> SideSummary:
     return SideSummary(
         "Families of curves: the range of each metric over all mixes",
         [*(["run"] if several else []), "path", "curves", *_METRICS,
-         *(["of theoretical"] if limited else [])],
+         *([f"of {bounds}"] if limited else [])],
         rows,
         [],
     )  # fmt: skip
@@ -547,6 +558,7 @@ def _json(family: Family) -> dict[str, Any]:
                 "mix": curve.mix,
                 "bus_read_share": curve.traffic.read_share,
                 "theoretical_bandwidth": family.theoretical(curve),
+                "theoretical_source": limit.source if (limit := family.limit(curve)) else None,
                 "measurements": [m.id for m in curve.members],
                 "figures": [figure.model_dump(mode="json") for figure in curve.metrics.figures()],
             }
@@ -1123,7 +1135,7 @@ def _limit(family: Family) -> list[Spec]:
     limit = _theoretical(family)
     if limit is None:
         return []
-    values = [{"x": limit / _GB, "text": f"theoretical {limit / _GB:.4g} GB/s"}]
+    values = [{"x": limit / _GB, "text": f"{family.bound} {limit / _GB:.4g} GB/s"}]
     x = {"field": "x", "type": "quantitative"}
     text = {"type": "text", "align": "right", "dx": -4, "y": 8, "aria": False}
     return [

@@ -279,7 +279,10 @@ def bars(given: PictureInput) -> list[Picture]:
     groups: dict[tuple[str, str], list[Measurement]] = {}
     for m in rest:
         # Bars of a fast link would leave nothing to see of a slow one's.
-        limit = f"limit {m.limit.value / 1e9:.4g} GB/s" if m.limit else ""
+        limit = ""
+        if m.limit:
+            stated = "stated " if m.limit.stated else ""
+            limit = f"{stated}limit {m.limit.value / 1e9:.4g} GB/s"
         groups.setdefault((str(m.metric), limit), []).append(m)
     for (metric, limit), members in groups.items():
         apart = varying(members, "size")
