@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from pairs import asked
 from tierscope.analysis.change import paired_ratio
-from tierscope.analysis.whatif import Range, Tier, range_of
+from tierscope.analysis.whatif import Range, Tier
 from tierscope.engine.repetitions import Engines, living_engine
 from tierscope.kinds.plan import Spec
 from tierscope.machine.discover import discover
@@ -129,16 +129,29 @@ def _rows(tier: str, cpu: int, load: Callable[[bool], None]) -> Iterator[object]
 
     taken = {size: _pairs(spec, elsewhere(spec), load) for size, spec in chases.items()}
     local = [pairs.measured[0] for pairs in taken.values()]
-    slow = Tier(tier, range_of(taken[idle].measured[1]), None)
-    near, far = (figures.with_interval(m, 1.0) for m in taken[idle].measured)
-    yield f"{tier}: idle latency over {idle >> 20} MiB: local {near} ns, tier {far} ns"
+    for size, pairs in taken.items():
+        ratio, low, high = _slowdown(pairs)
+        near = figures.with_interval(pairs.measured[0], 1.0)
+        yield (
+            f"{tier}: chase over {size >> 10} KiB: local {near} ns, tier {ratio:.2f} ({low:.2f} to "
+            f"{high:.2f}) times that"
+        )
     for spec in specs:
         pairs = _pairs(spec, elsewhere(spec), load)
         small = [_alone(one, load) for one in lacking([spec], topology, [])]
         run = _run(spec, [*local, pairs.measured[0], *small])
+        # What translating addresses takes depends on how many bytes there are.
+        slow = _added(tier, taken[near_size(spec.host_bytes()) if tier == "base" else idle])
         (answer,) = predicted([run], [slow]).answers
         ((_, found),) = answer.predictions
         yield Row(tier, answer.work.name, found[-1].slowdown, *_slowdown(pairs))
+
+
+def _added(name: str, chase: Pairs) -> Tier:
+    """Return the tier by how much longer its loads take, from the pairs of a chase."""
+    local = chase.measured[0].estimate or 0.0
+    more, low, high = (local * (ratio - 1) for ratio in _slowdown(chase))
+    return Tier(name, Range(more, low, high), None, added=True)
 
 
 def _slowdown(pairs: Pairs) -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ Threads ask a tier for the lines that miss: its bandwidth over those bytes bound
 bandwidth that is predicted.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -402,32 +403,47 @@ def expansion(curve: Curve, idle: Range, tier: Tier) -> Expansion | None:
         return None
     threads = max(curve.points)
     found = {count: range_of(m) for count, m in curve.points.items()}
-    longer = tier.idle(idle).estimate / idle.estimate
-    reach = tier.idle(idle).high / idle.low
-    few = {count: one.low for count, one in found.items()}
-    many = {count: one.high for count, one in found.items()}
-    limits = _limits({n: one.estimate for n, one in found.items()}, threads, longer,
-                     tier.bandwidth.estimate)  # fmt: skip
+    far = tier.idle(idle)
+    longer = far.estimate / idle.estimate
+    usual = {count: one.estimate for count, one in found.items()}
+    limits = _limits(usual, threads, longer, tier.bandwidth.estimate)
     best = whole_weights(limits, best_spread(limits))
-    shares = shares_of(best)
-    likely = predict(limits, shares)
-    ends = (
-        predict(_limits(few, threads, max(longer, reach), tier.bandwidth.low), shares),
-        predict(_limits(many, threads, min(longer, 1.0), tier.bandwidth.high), shares),
-    )
+    # A thread by itself, and several, may each be at either end of their intervals.
+    cases = [
+        (_curve_at(found, one, several), reach, rate)
+        for one, several in itertools.product((0, 1), repeat=2)
+        for reach, rate in (
+            (max(longer, far.high / idle.low), tier.bandwidth.low),
+            (min(longer, 1.0), tier.bandwidth.high),
+        )
+    ]
+    ends = [(_gain(_limits(at, threads, *rest), best), at[threads]) for at, *rest in cases]
+    gain = _gain(limits, best)
     local = found[threads]
     return Expansion(
         curve=curve,
         threads=threads,
         weights=(best[0], best[1]),
         local=local,
-        bandwidth=ordered(likely.bandwidth, (end.bandwidth for end in ends)),
-        gain=ordered(
-            likely.bandwidth / local.estimate,
-            (ends[0].bandwidth / local.low, ends[1].bandwidth / local.high),
-        ),
-        bound_by=likely.bound_by,
+        bandwidth=ordered(gain * local.estimate, (more * rate for more, rate in ends)),
+        gain=ordered(gain, (more for more, _ in ends)),
+        bound_by=predict(limits, shares_of(best)).bound_by,
     )
+
+
+def _gain(limits: Sequence[Limit], weights: Sequence[int]) -> float:
+    """Return the bandwidth of pages spread so over that of all on local memory."""
+    spread, local = (predict(limits, shares_of(one)).bandwidth for one in (weights, (1, 0)))
+    return spread / local
+
+
+def _curve_at(found: Mapping[int, Range], one: int, several: int) -> dict[int, float]:
+    """Return a curve with the fewest threads, and all others, at the low or the high end."""
+    fewest = min(found)
+    return {
+        count: (value.low, value.high)[one if count == fewest else several]
+        for count, value in found.items()
+    }
 
 
 def _limits(
