@@ -260,7 +260,7 @@ def waits_of(work: Work, local: Local, parts: Sequence[str]) -> Range:
         spare = max(0.0, work.time.low - work.cached.high)
         low = spare / local.here.high * _of_memory(all_least, all_most, local)
     if work.dependent:
-        low = max(low, all_least)
+        low, high = max(low, all_least), all_most
     low = min(low, high)
     middle = min(max(middle, low), high)
     if set(parts) == set(work.parts):

@@ -1,8 +1,11 @@
 """What ``tierscope whatif`` predicts from: figures of runs, and what is measured besides."""
 
+import contextlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import ValidationError
 
 from tierscope.analysis.best import best_of, idle_latencies
 from tierscope.analysis.curve import Point, Summary
@@ -55,9 +58,10 @@ def specs_of(runs: Sequence[Run]) -> list[Spec]:
     found = []
     for run in runs:
         for work in _works([run]):
-            planned = run.planned(work.measurement.id)
-            if planned is not None and run.header.imported is None:
-                found.append(KINDS[planned["kind"]].spec.model_validate(planned))
+            planned = run.planned(work.measurement.id) or {}
+            # Files of others' making have figures without specs.
+            with contextlib.suppress(ValidationError):
+                found.append(KINDS[work.measurement.kind].spec.model_validate(planned))
     return found
 
 
