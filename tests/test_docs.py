@@ -91,6 +91,8 @@ MORE = {
     "run workload.yaml": "--dry-run",
     "run workload.yaml --fit --map-nodes 8=0": "--time-limit 1s",
     "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 1s",
+    "whatif --tier 250ns,30GB/s": "--dry-run",
+    "whatif --tier +150ns --tier +400ns index": "--dry-run",
     "expand": "--dry-run",
     "mess": "--dry-run",
     "run --profile mess": "--dry-run",

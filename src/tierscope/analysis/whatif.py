@@ -308,31 +308,44 @@ def _bytes(work: Work, local: Local, parts: Sequence[str]) -> Range:
     return Range((least + most) / 2, least, most)
 
 
+@dataclass(frozen=True)
+class _Case:
+    """One value of all that the time of an operation follows from."""
+
+    local: float
+    """ns of an operation on local memory"""
+    waits: float
+    more: float
+    """ns that a load takes longer on the tier"""
+    moved: float
+    """Bytes of an operation from and to the tier"""
+    rate: float
+    """bytes/s of the tier"""
+
+
 def _predicted(work: Work, local: Local, tier: Tier, parts: tuple[str, ...]) -> Prediction:
-    waits = waits_of(work, local, parts)
-    more = tier.more(local.idle)
+    base, waits, more = work.time, waits_of(work, local, parts), tier.more(local.idle)
     moved = _bytes(work, local, parts)
     rates = tier.bandwidth or Range.exact(math.inf)
-    base = work.time
+    # All of an operation may be waiting, which takes as much less as the latency is lower.
+    least = min(1.0, tier.idle(local.idle).low / local.idle.high)
+    if work.cached:
+        least = max(least, min(1.0, work.cached.low / base.high))
     time, full = _time(
-        work, tier, base.estimate, (waits.estimate, more.estimate, moved.estimate), rates.estimate
+        work,
+        tier,
+        _Case(base.estimate, waits.estimate, more.estimate, moved.estimate, rates.estimate),
+        least,
     )
-    # Of a faster tier more waits are the lower end, so that each end has both.
-    cases = [
-        *(
-            (base.low, (count, more.low, moved.low), rates.high)
-            for count in (waits.low, waits.high)
-        ),
-        *(
-            (base.high, (count, more.high, moved.high), rates.low)
-            for count in (waits.low, waits.high)
-        ),
-    ]
-    ends = [_time(work, tier, *case)[0] for case in cases]
+    cases = []
+    for count in (waits.low, waits.high):  # Of a faster tier more waits are the lower end.
+        cases.append(_Case(base.low, count, more.low, moved.low, rates.high))
+        cases.append(_Case(base.high, count, more.high, moved.high, rates.low))
+    ends = [_time(work, tier, case, least)[0] for case in cases]
     times = ordered(time, ends)
     per_second = times.map(lambda ns: work.streams * 1e9 / ns)
     # The local time is in both terms of the ratio, so its interval is in neither.
-    apart = [end / start for end, (start, _, _) in zip(ends, cases, strict=True)]
+    apart = (end / case.local for end, case in zip(ends, cases, strict=True))
     return Prediction(
         parts=parts,
         waits=waits,
@@ -347,25 +360,22 @@ def _predicted(work: Work, local: Local, tier: Tier, parts: tuple[str, ...]) -> 
     )
 
 
-def _time(
-    work: Work, tier: Tier, local_ns: float, waiting: tuple[float, float, float], rate: float
-) -> tuple[float, bool]:
-    """Return the time of an operation and whether the tier's bandwidth bounds it.
+def _time(work: Work, tier: Tier, case: _Case, least: float) -> tuple[float, bool]:
+    """Return the time of an operation, and whether the tier's bandwidth bounds it.
 
-    ``waiting``: waits, what each takes longer (ns), bytes that an operation moves.
+    ``least``: share of the local time that it takes whatever the tier.
     """
-    waits, more, moved = waiting
-    shortest = work.cached.low if work.cached else 0.0
-    least = work.streams * moved / rate * 1e9
+    moving = work.streams * case.moved / case.rate * 1e9
     queue = low = 0.0
-    high = tier.waiting(float("inf"))
+    high = tier.waiting(math.inf)
     for _ in range(_ROUNDS if tier.curve else 1):
-        taken = max(local_ns + waits * (more + queue), min(shortest, local_ns), least)
-        found = tier.waiting(work.streams * moved / taken * 1e9)
+        waiting = case.waits * (case.more + queue)
+        taken = max(case.local + waiting, least * case.local, moving)
+        found = tier.waiting(work.streams * case.moved / taken * 1e9)
         # More waiting takes longer and so asks for less bandwidth: the two meet once.
         low, high = (queue, high) if found > queue else (low, queue)
         queue = (low + high) / 2
-    return taken, least > 0 and taken == least
+    return taken, 0 < moving == taken
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,10 @@ ASSUMED, UNKNOWN = (text.splitlines() for text in (_ASSUMED, _UNKNOWN))
 
 def show_whatif(console: Console, said: WhatIf, runs: Sequence[str]) -> None:
     """Print what it comes to, a table for each operation and one of bandwidth, what is assumed."""
-    for line in _sentences(said):
-        console.print(line, highlight=False)
+    for tier in said.tiers:
+        console.print(_about(tier, said.idle), highlight=False)
+        for line in _sentences(said, tier):
+            note(console, line, style="")
     for answer in said.answers:
         _show_answer(console, answer)
     if said.expansions:
@@ -40,23 +42,23 @@ def show_whatif(console: Console, said: WhatIf, runs: Sequence[str]) -> None:
     note(console, f"From: {', '.join(runs)}")
 
 
-def _sentences(said: WhatIf) -> Iterator[str]:
-    local = said.idle
-    for tier in said.tiers:
-        idle = tier.idle(local)
-        faster = idle.estimate < local.estimate
-        yield (
-            f"{tier.name}: idle latency {_text(idle, 'ns')}, local memory {_text(local, 'ns')}."
-            + (" That is no slower than local memory as measured here; +150ns adds to it."
-               if faster else "")
-        )  # fmt: skip
-        for answer in said.answers:
-            *_, whole = next(found for of, found in answer.predictions if of is tier)
-            yield f"  {answer.work.name}: {_text(whole.slowdown)} times as long, all on it."
-        for of, spread in said.expansions:
-            if of is tier:
-                gain = f"{_text(spread.gain)} times the bandwidth"
-                yield f"  {spread.curve.name}: {_ratio(spread)} on local memory and it, {gain}."
+def _about(tier: Tier, local: Range) -> str:
+    idle = tier.idle(local)
+    said = f"{tier.name}: idle latency {_text(idle, 'ns')}, local memory {_text(local, 'ns')}."
+    if idle.estimate >= local.estimate:
+        return said
+    return f"{said} That is no slower than local memory as measured here; +150ns adds to it."
+
+
+def _sentences(said: WhatIf, tier: Tier) -> Iterator[str]:
+    """Say what becomes of each operation with all of its data there, and of the bandwidth."""
+    for answer in said.answers:
+        *_, whole = next(found for of, found in answer.predictions if of is tier)
+        yield f"{answer.work.name}, all on it: {_text(whole.slowdown)} times as long."
+    for of, spread in said.expansions:
+        if of is tier:
+            gain = f"{_text(spread.gain)} times the bandwidth"
+            yield f"{spread.curve.name}, pages {_ratio(spread)}: {gain}."
 
 
 def _text(value: Range, unit: Unit = "ratio") -> str:
@@ -126,7 +128,7 @@ def _show_expansions(console: Console, said: WhatIf) -> None:
 
 def _ratio(one: Expansion) -> str:
     local, tier = one.weights
-    return f"{local}:{tier}" if local and tier else "all local" if local else "all on the tier"
+    return f"{local}:{tier}" if local and tier else "all local" if local else "all on it"
 
 
 def _cautions(said: WhatIf) -> Iterator[str]:
