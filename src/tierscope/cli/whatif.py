@@ -43,7 +43,7 @@ def whatif(runs: tuple[str, ...], tiers: tuple[str, ...], out: Path | None, outp
     No slow tier is needed. RUN is a run file, the name of a run, a tag, or last, with operations
     ('ops', 'chain') or bandwidth over threads ('traffic') on local memory; what a prediction needs
     besides is measured at once. Without RUN, a B+-tree, a hash index, a chain of reads and
-    bandwidth are measured, which takes about a minute.
+    bandwidth are measured, which takes about half a minute.
 
     A tier of a run is its memory with the highest idle latency, or the target that is named. Each
     prediction has a range; docs/whatif.md says what it assumes and how well it predicts.

@@ -33,7 +33,8 @@ def show_whatif(console: Console, said: WhatIf, runs: Sequence[str]) -> None:
         for line in _sentences(said, tier):
             note(console, line, style="")
     for answer in said.answers:
-        _show_answer(console, answer)
+        for tier, found in answer.predictions:
+            _show_answer(console, answer, found, tier.name if len(said.tiers) > 1 else "")
     if said.expansions:
         _show_expansions(console, said)
     title(console, "What this assumes")
@@ -73,32 +74,26 @@ def _cell(value: Range, unit: Unit, factor: float) -> str:
     return figures.with_interval(value.figure("", unit), factor)
 
 
-def _show_answer(console: Console, answer: Answer) -> None:
+def _show_answer(console: Console, answer: Answer, found: Sequence[Prediction], tier: str) -> None:
     work = answer.work
-    title(console, work.name[:1].upper() + work.name[1:])
-    several = len(answer.predictions) > 1
-    words = ("tier", "on the tier") if several else ("on the tier",)
-    rates = [one.rate.estimate for _, all_ in answer.predictions for one in all_]
-    unit, factor = figures.scale_of("1/s", rates)
-    times = [one.time.estimate for _, all_ in answer.predictions for one in all_]
-    time_unit, time_factor = figures.scale_of("ns", times)
+    title(console, work.name[:1].upper() + work.name[1:] + (f": {tier}" if tier else ""))
+    unit, factor = figures.scale_of("1/s", [one.rate.estimate for one in found])
+    time_unit, time_factor = figures.scale_of("ns", [one.time.estimate for one in found])
+    words = ("on the tier",)
     table = new_table(*words, time_unit, unit, "slowdown", "waits", words=words)
-    first = [""] * several
     rate = work.time.map(lambda ns: work.streams * 1e9 / ns)
-    table.add_row(*first, "nothing (measured)", _cell(work.time, "ns", time_factor),
-                  _cell(rate, "1/s", factor), "", "")  # fmt: skip
-    for tier, found in answer.predictions:
-        for one in found:
-            table.add_row(
-                *([tier.name] if several else []),
-                _placed(answer, one) + ("*" if one.full else ""),
-                _cell(one.time, "ns", time_factor),
-                _cell(one.rate, "1/s", factor),
-                _cell(one.slowdown, "ratio", 1.0),
-                _cell(one.waits, "count", 1.0),
-            )
+    local = (_cell(work.time, "ns", time_factor), _cell(rate, "1/s", factor))
+    table.add_row("nothing (measured)", *local, "", "")
+    for one in found:
+        table.add_row(
+            _placed(answer, one) + ("*" if one.full else ""),
+            _cell(one.time, "ns", time_factor),
+            _cell(one.rate, "1/s", factor),
+            _cell(one.slowdown, "ratio", 1.0),
+            _cell(one.waits, "count", 1.0),
+        )
     console.print(table)
-    if any(one.full for _, found in answer.predictions for one in found):
+    if any(one.full for one in found):
         note(console, "* bound by the tier's bandwidth, not by its latency")
 
 
