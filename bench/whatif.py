@@ -2,7 +2,7 @@
 
 On a machine with two nodes the tier is the second one. On one node it is the same memory made
 slower, in two ways: by traffic of all other CPUs, and by base pages, whose translation takes longer
-($TIERS names them: load, base, node:N). Of each operation the local figure and the tier's are
+($TIERS names them: load, base, node:N). $ONLY: chain and structures, by default all. Of each operation the local figure and the tier's are
 taken in turn, $ROUNDS times; the prediction sees the local ones and the tier's idle latency only.
 The measured slowdown is the ratio of the pairs. A row is `within` where its interval meets the
 predicted range. A figure takes $SECONDS
@@ -40,6 +40,7 @@ SECONDS = float(os.environ.get("SECONDS", "0.4"))
 _START_S = 5.0
 """Until the load runs."""
 _SETTLE_S = 0.02
+ONLY = os.environ.get("ONLY", "").replace(",", " ").split()
 WORK: tuple[tuple[str, dict[str, str]], ...] = (
     ("chain", {"chain": "r_64", "size": "64m"}),
     ("chain", {"chain": "r_64", "size": "1g"}),
@@ -51,7 +52,8 @@ WORK: tuple[tuple[str, dict[str, str]], ...] = (
     ("ops", {"structure": "hash", "keys": "16m", "interleave": "16"}),
     ("ops", {"structure": "column", "keys": "32m"}),
     ("ops", {"structure": "relations", "keys": "4m"}),
-    ("ops", {"structure": "lsm", "keys": "8m"}),
+    ("ops", {"structure": "runs", "keys": "4m"}),
+    ("ops", {"structure": "lsm", "keys": "4m"}),
 )
 
 
@@ -114,7 +116,9 @@ def _rows(tier: str, cpu: int, load: Callable[[bool], None]) -> Iterator[object]
     there = tier if tier.startswith("node") else None
     own = {"from": f"cpus:{cpu}", "to": f"node:{own_node}"}
     specs = [
-        asked(kind, SECONDS, **own, threads="1", pages="thp", **options) for kind, options in WORK
+        asked(kind, SECONDS, **own, threads="1", pages="thp", **options)
+        for kind, options in WORK
+        if not ONLY or options.get("structure", kind) in ONLY
     ]
     sizes = {near_size(spec.host_bytes()) for spec in specs}
     sizes |= {near_size(last_level_bytes(topology.caches, [cpu]) // 2)}

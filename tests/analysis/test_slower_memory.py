@@ -11,16 +11,17 @@ from tierscope.analysis.curve import Point
 from tierscope.analysis.tiers import is_stated, parse_tier
 from tierscope.analysis.whatif import (
     Curve,
+    Level,
     Local,
     Prediction,
     Range,
     Tier,
     Work,
     expansion,
-    levels,
     ordered,
     predictions,
     range_of,
+    visits_of,
     waits_of,
 )
 from tierscope.model.errors import UserError
@@ -45,7 +46,7 @@ def work(
     time: float = 300, cached: float | None = 60, streams: int = 1, noise: float = 0.02
 ) -> Work:
     """A tree whose inner nodes the last-level cache may hold, with two loads of each node."""
-    visits = levels([("inner", 2, 4, 16 << 20), ("leaves", 2, 8, 1 << 30)])
+    visits = visits_of([Level("inner", 2, 4, 16 << 20), Level("leaves", 2, 8, 1 << 30)])
     at = Range(time, time * (1 - noise), time * (1 + noise))
     inside = None if cached is None else Range(cached, cached * 0.99, cached * 1.01)
     return Work(measured(), "tree", streams, at, visits, 1 << 30, "thp", cached=inside)
@@ -112,7 +113,7 @@ def test_one_part_on_the_tier_costs_no_more_than_all(of: Work, tier: Tier) -> No
 
 
 def test_what_dependent_loads_take_is_known_well() -> None:
-    visits = levels([("m0", 1, 1, 8 << 30)])
+    visits = visits_of([Level("m0", 1, 1, 8 << 30)])
     chase = Work(measured(), "chase", 1, Range(100, 99, 101), visits, 8 << 30, "thp",
                  dependent=True, cached=Range.exact(2))  # fmt: skip
     local = replace(LOCAL, here=Range(100, 99, 101))
@@ -139,6 +140,15 @@ def test_caches_may_hold_data_that_is_wanted_more_often() -> None:
     assert skewed.low <= uniform.low
 
 
+def test_lines_in_order_may_cost_nothing_more() -> None:
+    column = replace(
+        work(), visits=visits_of([Level("column", 0.125, 0.125, 1 << 30, in_order=True)])
+    )
+    found = whole(replace(column, time=Range(3, 2.9, 3.1), cached=Range.exact(1)), stated(300))
+    assert found.slowdown.low == pytest.approx(1)
+    assert 1.5 < found.slowdown.estimate < found.slowdown.high
+
+
 def test_bandwidth_bounds_many_threads() -> None:
     many = work(streams=64)
     free, bound = whole(many, stated(250)), whole(many, stated(250, 5 * GB))
@@ -161,10 +171,10 @@ def test_a_tier_with_a_curve_is_slower_as_more_is_asked_of_it() -> None:
 
 
 def test_a_line_is_wanted_again_after_its_level_and_what_goes_by_meanwhile() -> None:
-    upper, lower = levels([("inner", 2, 4, 256 * 1000), ("leaves", 2, 8, 1 << 30)])
+    upper, lower = visits_of([Level("inner", 2, 4, 256 * 1000), Level("leaves", 2, 8, 1 << 30)])
     assert upper.reuse == pytest.approx(1000 * (256 + 512))
     assert lower.reuse == pytest.approx((1 << 30) + 256 * 1000)
-    assert levels([("positions", 0, 0, 1 << 20)]) == ()
+    assert visits_of([Level("positions", 0, 0, 1 << 20)]) == ()
 
 
 def test_a_figure_without_an_interval_lies_among_its_samples() -> None:

@@ -8,7 +8,8 @@ n is not counted but bounded, by three figures that are measured here: the time 
 a structure that no cache holds, the time c of the same operation where the private caches hold the
 structure, and the latency L of a chase over as many bytes as the structure has:
 
-- at least (t - c) / L: all work that takes time in caches takes as long beside the waiting;
+- at least (t - c) / L: all work that takes time in caches takes as long beside the waiting; lines
+  in order, which prefetchers fetch ahead, need not be waited for longer on a tier;
 - at most t / L: all work is hidden behind the waiting;
 - at most the loads of an operation that wait for an earlier one and miss the private caches.
 
@@ -24,7 +25,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tierscope.analysis.curve import Point, latency_at
 from tierscope.analysis.spread import (
@@ -137,21 +138,35 @@ class Visits:
     """Lines of memory that an operation moves, at most; written ones count twice."""
     reuse: float
     """Bytes that go through the caches until the same line is wanted again."""
+    in_order: bool = False
+    """Prefetchers fetch its lines ahead, and may do so at a longer latency."""
 
 
-def levels(sizes: Sequence[tuple[str, float, float, float]]) -> tuple[Visits, ...]:
-    """Return visits of parts, or of levels of them, of which all is wanted equally often.
+class Level(NamedTuple):
+    """Part of the data, or a level of it, of which all is wanted equally often."""
 
-    Each is (part, loads, lines, bytes). A line is wanted again after as many operations as go over
-    all of its level; meanwhile these go over the other levels, at most over all of them.
+    part: str
+    loads: float
+    lines: float
+    size: float
+    """Bytes"""
+    in_order: bool = False
+
+
+def visits_of(levels: Sequence[Level]) -> tuple[Visits, ...]:
+    """Return an operation's visits of the levels of its data.
+
+    A line is wanted again after as many operations as go over all of its level; meanwhile these go
+    over the other levels, at most over all of them.
     """
     found = []
-    for part, loads, lines, size in sizes:
-        if lines <= 0:
+    for one in levels:
+        if one.lines <= 0:
             continue
-        operations = max(1.0, size / (lines * CACHE_LINE))
-        reuse = sum(min(operations * moved * CACHE_LINE, whole) for _, _, moved, whole in sizes)
-        found.append(Visits(part, min(loads, lines), lines, reuse))
+        operations = max(1.0, one.size / (one.lines * CACHE_LINE))
+        reuse = sum(min(operations * o.lines * CACHE_LINE, o.size) for o in levels)
+        loads = min(one.loads, one.lines)
+        found.append(Visits(one.part, loads, one.lines, reuse, one.in_order))
     return tuple(found)
 
 
@@ -259,9 +274,13 @@ def waits_of(work: Work, local: Local, parts: Sequence[str]) -> Range:
         middle = spare / local.here.estimate * share
         spare = max(0.0, work.time.low - work.cached.high)
         low = spare / local.here.high * _of_memory(all_least, all_most, local)
+    # What is fetched ahead may be so at a longer latency: it counts half, and not at the low end.
+    ahead = sum(one.loads for one in work.visits if one.in_order)
+    middle *= 1 - ahead / sum(one.loads for one in work.visits) / 2
+    low -= ahead
     if work.dependent:
         low, high = max(low, all_least), all_most
-    low = min(low, high)
+    low = min(max(low, 0.0), high)
     middle = min(max(middle, low), high)
     if set(parts) == set(work.parts):
         return Range(middle, low, high)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tierscope.runs.measure import Outcome
 
 
+BUDGET = "1s"
+
+
 @options.command()
 @options.runs_argument()
 @click.option(
@@ -34,10 +37,18 @@ if TYPE_CHECKING:
     help="Latency and bandwidth, as in 250ns,30GB/s; +150ns: more than local memory; or a run, as "
     "in RUN or RUN:node:2; several times for several tiers",
 )
+@click.option(
+    "--budget",
+    metavar="TIME",
+    default=BUDGET,
+    help=f"Maximum time of each figure that is measured, as in 5s  [default: {BUDGET}]",
+)
 @options.out_option("DIR", "Directory of the run file  [default: the data directory]")
 @options.dry_run_option
 @options.json_option
-def whatif(runs: tuple[str, ...], tiers: tuple[str, ...], out: Path | None, output: Output) -> int:
+def whatif(
+    runs: tuple[str, ...], tiers: tuple[str, ...], budget: str, out: Path | None, output: Output
+) -> int:
     """Predict what slower memory would do to operations and bandwidth of this machine.
 
     No slow tier is needed. RUN is a run file, the name of a run, a tag, or last, with operations
@@ -68,7 +79,7 @@ def whatif(runs: tuple[str, ...], tiers: tuple[str, ...], out: Path | None, outp
     found = [read_run(file) for file in files]
     _check_one_machine(found)
     topology = discover()
-    plan = _lacking(found, topology)
+    plan = _lacking(found, topology, budget)
     outcome = None
     if plan is not None:
         _check_here(found, plan)
@@ -106,15 +117,15 @@ def _check_one_machine(runs: "Sequence[Run]") -> None:
         )
 
 
-def _lacking(runs: "Sequence[Run]", topology: "Topology") -> "Plan | None":
+def _lacking(runs: "Sequence[Run]", topology: "Topology", budget: str) -> "Plan | None":
     """Return what predictions need and runs do not have; None where they have all."""
     from tierscope.kinds.plan import PLAN_VERSION, Plan
     from tierscope.plans.fit import check_memory
     from tierscope.suites.whatif import chases, lacking, requests, specs_of
 
-    specs = specs_of(runs) if runs else planned(requests(topology), topology).measurements
+    specs = specs_of(runs) if runs else planned(requests(topology, budget), topology).measurements
     more = [*lacking(specs, topology, runs)]
-    asked = [*chases(specs, topology, runs)]
+    asked = [*chases(specs, topology, runs, budget)]
     needed = [
         *([] if runs else specs),
         *more,

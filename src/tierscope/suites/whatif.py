@@ -33,17 +33,19 @@ from tierscope.model.topology import Topology
 from tierscope.plans import machine
 from tierscope.plans.request import Request
 
-_BUDGET = "1s"
 _NEAR = 2**0.5
 """Ratio of sizes up to which a chase stands for another one."""
 _SMALLEST = 1 << 16
 _TARGET = re.compile(r"(.+?):((?:node|dax|pmem):.+)", re.DOTALL)
 
 
-def requests(topology: Topology) -> list[Request]:
-    """Return what is measured where no run is named, with all data on the threads' own node."""
+def requests(topology: Topology, budget: str) -> list[Request]:
+    """Return what is measured where no run is named, with all data on the threads' own node.
+
+    ``budget`` is the time of each figure, as options have it.
+    """
     (node, *_) = [one.number for one in machine.cpu_nodes(topology)] or [0]
-    own = {"from": f"node:{node}", "to": f"node:{node}", "budget": _BUDGET}
+    own = {"from": f"node:{node}", "to": f"node:{node}", "budget": budget}
     structures = {"structure": "btree,hash", "interleave": "1,16", "threads": "1"}
     curve = {"mix": "100:0,67:33", "threads": "1..all*2"}
     return [
@@ -77,7 +79,9 @@ def lacking(specs: Sequence[Spec], topology: Topology, runs: Sequence[Run]) -> I
                 yield small
 
 
-def chases(specs: Sequence[Spec], topology: Topology, runs: Sequence[Run]) -> Iterator[Request]:
+def chases(
+    specs: Sequence[Spec], topology: Topology, runs: Sequence[Run], budget: str
+) -> Iterator[Request]:
     """Yield the idle latencies that predictions need, and that runs do not have."""
     wanted: dict[tuple[str, str, str], set[int]] = {}
     for spec in specs:
@@ -104,7 +108,7 @@ def chases(specs: Sequence[Spec], topology: Topology, runs: Sequence[Run]) -> It
                 "to": target,
                 "pages": pages,
                 "size": ",".join(map(str, without)),
-                "budget": _BUDGET,
+                "budget": budget,
             }
             yield Request(kind="latency", name=f"whatif.{initiator}", options=options)
 

@@ -7,7 +7,7 @@ that need what another one returns wait for it; those of a node's keys do not wa
 import math
 from collections.abc import Iterator
 
-from tierscope.analysis.whatif import Range, Work, levels, range_of, small_id
+from tierscope.analysis.whatif import Level, Range, Work, range_of, small_id, visits_of
 from tierscope.kinds.ops.spec import STRUCTURES, OpsPattern, OpsSpec, inner_levels, level_keys
 from tierscope.model.errors import counted
 from tierscope.model.run import Measurement
@@ -21,8 +21,6 @@ _WRITTEN = 2
 """Lines moved for one that is written: it is fetched, and written back."""
 _BLOCK = 4096
 _WRITES = ("insert", "update", "filter", "join", "merge")
-_Level = tuple[str, float, float, float]
-"""Part, loads, lines, bytes."""
 
 
 def work_of(measurement: Measurement) -> Work | None:
@@ -39,7 +37,7 @@ def work_of(measurement: Measurement) -> Work | None:
         name=_name(given, threads),
         streams=threads,
         time=range_of(measurement).map(lambda rate: threads * 1e9 / rate),
-        visits=levels([*_VISITS[given.structure](given, threads)]),
+        visits=visits_of([*_LEVELS[given.structure](given, threads)]),
         size=sum(_part_bytes(given, threads)),
         pages=given.pages,
         writes=given.operation in _WRITES,
@@ -95,58 +93,59 @@ def _part_bytes(pattern: OpsPattern, threads: int) -> tuple[int, ...]:
     return STRUCTURES[pattern.structure].part_bytes(pattern, threads)
 
 
-def _btree(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """Of a node the keys are compared, then a child or a value is read."""
     assert pattern.inner_node
     assert pattern.leaf_node
     _, leaves = _part_bytes(pattern, threads)
     for nodes in inner_levels(pattern, threads):
         lines = pattern.inner_node / CACHE_LINE
-        yield "inner", 2, lines, nodes * pattern.inner_node
+        yield Level("inner", 2, lines, nodes * pattern.inner_node)
     lines = pattern.leaf_node / CACHE_LINE
     further = (pattern.scan_length or 0) * _ENTRY / pattern.leaf_node
     written = {"update": 1.0, "insert": lines}.get(pattern.operation, 0.0)
-    yield "leaves", 2 + further, lines * (1 + 2 * further) + written, leaves
+    yield Level("leaves", 2, lines + written, leaves)
+    yield Level("leaves", further, lines * 2 * further, leaves, in_order=True)
 
 
-def _hash(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """A group's tags, and an entry; of a group's entries the first line is prefetched, too."""
     tags, entries = _part_bytes(pattern, threads)
     written = 0.0 if pattern.operation == "lookup" else 1.0
-    yield "tags", 1, 1 + (written if pattern.operation == "insert" else 0), tags
-    yield "entries", 1, 2 + written, entries
+    yield Level("tags", 1, 1 + (written if pattern.operation == "insert" else 0), tags)
+    yield Level("entries", 1, 2 + written, entries)
 
 
-def _column(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _column(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     column, positions = _part_bytes(pattern, threads)
     lines = (pattern.key_bytes or 8) / CACHE_LINE
-    yield "column", lines, lines, column
+    yield Level("column", lines, lines, column, in_order=True)
     found = lines * (pattern.selectivity or 0.0) if pattern.found == "positions" else 0.0
-    yield "positions", found, _WRITTEN * found, positions
+    yield Level("positions", found, _WRITTEN * found, positions, in_order=True)
 
 
-def _relations(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _relations(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """Of a row of either relation; each is read once more where it is copied by partition."""
     build, probe, table, copies, output = _part_bytes(pattern, threads)
     ratio = pattern.probe_ratio or 1
     built, probed = 1 / (1 + ratio), ratio / (1 + ratio)
     matched = probed * (1 - (pattern.misses or 0.0))
     passes = 2 if (pattern.partitions or 1) > 1 else 1
-    yield "build", passes * built * _ROW, passes * built * _ROW, build
-    yield "probe", passes * probed * _ROW, passes * probed * _ROW, probe
-    yield "table", 2, 2 * _WRITTEN * built + 3 * probed, table / (pattern.partitions or 1)
+    yield Level("build", passes * built * _ROW, passes * built * _ROW, build, in_order=True)
+    yield Level("probe", passes * probed * _ROW, passes * probed * _ROW, probe, in_order=True)
+    yield Level("table", 2, 2 * _WRITTEN * built + 3 * probed, table / (pattern.partitions or 1))
     if passes > 1:
-        yield "copies", _ROW, _WRITTEN * _ROW, copies
-    yield "output", matched * _ROW, _WRITTEN * matched * _ROW, output
+        yield Level("copies", _ROW, _WRITTEN * _ROW, copies, in_order=True)
+    yield Level("output", matched * _ROW, _WRITTEN * matched * _ROW, output, in_order=True)
 
 
-def _runs(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _runs(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     runs, output = _part_bytes(pattern, threads)
-    yield "runs", _ROW, _ROW, runs
-    yield "output", _ROW, _WRITTEN * _ROW, output
+    yield Level("runs", _ROW, _ROW, runs, in_order=True)
+    yield Level("output", _ROW, _WRITTEN * _ROW, output, in_order=True)
 
 
-def _lsm(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
+def _lsm(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """A line of each level's filter down to the key's; there, fences and a block by halves."""
     filters, fences, *blocks = _part_bytes(pattern, threads)
     keys = level_keys(pattern)
@@ -155,11 +154,11 @@ def _lsm(pattern: OpsPattern, threads: int) -> Iterator[_Level]:
         deeper = sum(keys[level:]) / sum(keys)
         share = (1 - missing) * here / sum(keys)
         asked = missing + (1 - missing) * deeper
-        yield "filters", asked, asked, filters * here / sum(keys)
+        yield Level("filters", asked, asked, filters * here / sum(keys))
         for half in range(_halves(fences * here / sum(keys))):
-            yield "fences", share, share, CACHE_LINE * 2**half
+            yield Level("fences", share, share, CACHE_LINE * 2**half)
         steps = _halves(_BLOCK)
-        yield f"level{level}", share * steps, share * steps, blocks[level]
+        yield Level(f"level{level}", share * steps, share * steps, blocks[level])
 
 
 def _halves(size: float) -> int:
@@ -167,7 +166,7 @@ def _halves(size: float) -> int:
     return max(1, 1 + math.ceil(math.log2(max(1.0, size / CACHE_LINE))))
 
 
-_VISITS = {
+_LEVELS = {
     "btree": _btree,
     "hash": _hash,
     "column": _column,
