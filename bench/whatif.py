@@ -1,12 +1,14 @@
 """Predictions of `tierscope whatif` beside what the same operations take on slower memory.
 
 On a machine with two nodes the tier is the second one. On one node it is the same memory made
-slower, in two ways: by traffic of all other CPUs, and by base pages, whose translation takes longer
-($TIERS names them: load, base, node:N). $ONLY: chain and structures, by default all. Of each operation the local figure and the tier's are
-taken in turn, $ROUNDS times; the prediction sees the local ones and the tier's idle latency only.
-The measured slowdown is the ratio of the pairs. A row is `within` where its interval meets the
-predicted range. A figure takes $SECONDS
-each time.
+slower, in two ways: by traffic of all other CPUs, and by base pages, whose addresses take longer
+to translate.
+$TIERS names them (load, base, node:N), $ONLY the structures (btree, hash, ..., chain).
+
+Of each operation the local figure and the tier's are taken in turn, $ROUNDS times for $SECONDS; the
+prediction sees the local ones and the tier's idle latency only. The measured slowdown is the ratio
+of the pairs, with its interval. It is `within` the predicted range, `perhaps` where only its
+interval meets that, or `OUTSIDE`.
 """
 
 import contextlib
@@ -79,9 +81,12 @@ class Row:
     high: float
 
     @property
-    def within(self) -> bool:
-        """Whether what was measured meets the predicted range."""
-        return self.low <= self.predicted.high and self.high >= self.predicted.low
+    def verdict(self) -> str:
+        """Whether what was measured, or its interval, is in the predicted range."""
+        if self.predicted.low <= self.measured <= self.predicted.high:
+            return "within"
+        meets = self.low <= self.predicted.high and self.high >= self.predicted.low
+        return "perhaps" if meets else "OUTSIDE"
 
     def __str__(self) -> str:
         said = self.predicted
@@ -90,7 +95,7 @@ class Row:
             f"{self.tier:7} {self.name:44} predicted {said.estimate:5.2f} "
             f"({said.low:.2f} to {said.high:.2f})  measured {self.measured:5.2f} "
             f"({self.low:.2f} to {self.high:.2f})  {error:+5.0%}  "
-            f"{'within' if self.within else 'OUTSIDE'}"
+            f"{self.verdict}"
         )
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
 from tierscope.analysis.tiers import parse_tier
 from tierscope.analysis.whatif import WhatIf
-from tierscope.kinds.ops.spec import STRUCTURES
+from tierscope.kinds.ops.spec import STRUCTURES, OpsPattern, inner_levels
 from tierscope.kinds.registry import KINDS
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
@@ -124,6 +126,13 @@ def test_what_lies_on_several_nodes_or_in_caches_is_not_predicted() -> None:
         found("250ns", of=small)
 
 
+def test_a_figure_that_lacks_its_properties_is_left_out() -> None:
+    broken = [tree().model_copy(update={"pattern": {"structure": "btree"}, "id": "broken"}),
+              made("chain", {"chain": "?", "size": GIB, "threads": 1}, 100, "ns"),
+              made("chain", {"chain": "r_64"}, 100, "ns")]  # fmt: skip
+    assert len(found("250ns", of=run(*broken)).answers) == 1
+
+
 @pytest.mark.parametrize(
     ("structure", "operation", "own", "most"),
     [
@@ -150,6 +159,15 @@ def test_every_structure_says_what_it_waits_for(
     lines = {part: sum(v.lines for v in work.visits if v.part == part) for part in work.parts}
     assert max(lines, key=lambda part: lines[part]) == most
     assert all(0 < v.loads <= v.lines and v.reuse > 0 for v in work.visits)
+
+
+@given(st.integers(1000, 1 << 32), st.sampled_from([128, 256, 2048]), st.integers(1, 8))
+def test_a_trees_levels_are_those_that_it_is_built_of(keys: int, node: int, threads: int) -> None:
+    fields = {name: BTREE[name] for name in BTREE if name in OpsPattern.model_fields}
+    pattern = OpsPattern(**{**fields, "keys": keys, "inner_node": node})
+    inner, _ = STRUCTURES["btree"].part_bytes(pattern, threads)
+    # There is room for one node more.
+    assert (sum(inner_levels(pattern, threads)) + 1) * node == inner
 
 
 def test_a_chain_waits_for_each_of_its_reads() -> None:

@@ -194,8 +194,13 @@ def _works(runs: Sequence[Run]) -> Iterator[Work]:
 
 
 def _work(m: Measurement) -> Work | None:
-    known = m.kind in KINDS and KINDS[m.kind].works and m.has_figure and m.estimate
-    return KINDS[m.kind].work.work_of(m) if known else None
+    """Return a measurement's work; None of other kinds, and of files that lack its properties."""
+    if not (m.kind in KINDS and KINDS[m.kind].works and m.has_figure and m.estimate):
+        return None
+    try:
+        return KINDS[m.kind].work.work_of(m)
+    except (KeyError, TypeError, ValueError):  # a ValidationError is a ValueError
+        return None
 
 
 def _local(

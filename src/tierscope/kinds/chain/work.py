@@ -16,7 +16,7 @@ def work_of(measurement: Measurement) -> Work | None:
         return None
     try:
         (operations,) = parse_chains(str(pattern["chain"]))
-    except (UserError, ValueError):
+    except UserError:
         return None  # a chain of another version
     sizes = (int(pattern["size"]), int(pattern.get("size_second") or pattern["size"]))
     linked = bool(pattern.get("linked", True))
