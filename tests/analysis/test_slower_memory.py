@@ -18,7 +18,6 @@ from tierscope.analysis.whatif import (
     Tier,
     Work,
     expansion,
-    ordered,
     predictions,
     range_of,
     visits_of,
@@ -182,7 +181,10 @@ def test_a_figure_without_an_interval_lies_among_its_samples() -> None:
     lacking = m.model_copy(
         update={"figures": [m.figures[0].model_copy(update={"ci_low": None, "ci_high": None})]}
     )
-    assert range_of(lacking) == ordered(lacking.figures[0].estimate, lacking.samples)
+    found = range_of(lacking)
+    assert min(lacking.samples) < found.low < found.estimate < found.high < max(lacking.samples)
+    few = lacking.model_copy(update={"samples": []})
+    assert range_of(few) == Range.exact(few.figures[0].estimate)
     assert range_of(m).low == m.ci_low
 
 

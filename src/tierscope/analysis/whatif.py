@@ -25,6 +25,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import quantiles
 from typing import NamedTuple, Protocol
 
 from tierscope.analysis.curve import Point, latency_at
@@ -81,12 +82,15 @@ def ordered(estimate: float, ends: Iterable[float]) -> Range:
 def range_of(m: Measurement, figure: Figure | None = None) -> Range:
     """Return a figure, by default the headline, with its interval.
 
-    Where it has none, it may be as low and as high as any of its samples, where these are there.
+    Where it has none, its range is that of the middle 80% of its samples, where these are there.
     """
     shown = figure or m.figures[0]
     ends = [end for end in (shown.ci_low, shown.ci_high) if end is not None]
     if not ends and shown is m.headline:
-        ends = [sample for sample in m.samples if sample > 0]
+        ends = [*m.samples]
+        if len(ends) > 1:
+            deciles = quantiles(ends, n=10, method="inclusive")
+            ends = [deciles[0], deciles[-1]]
     return ordered(shown.estimate, ends)
 
 

@@ -77,7 +77,8 @@ def _cell(value: Range, unit: Unit, factor: float) -> str:
 def _show_answer(console: Console, answer: Answer, found: Sequence[Prediction], tier: str) -> None:
     work = answer.work
     title(console, work.name[:1].upper() + work.name[1:] + (f": {tier}" if tier else ""))
-    unit, factor = figures.scale_of("1/s", [one.rate.estimate for one in found])
+    # One unit for all operations that memory bounds, which take less than 10 us.
+    unit, factor = figures.scale_of("1/s", [10 * one.rate.estimate for one in found])
     time_unit, time_factor = figures.scale_of("ns", [one.time.estimate for one in found])
     words = ("on the tier",)
     table = new_table(*words, time_unit, unit, "slowdown", "waits", words=words)
@@ -135,7 +136,7 @@ def _cautions(said: WhatIf) -> Iterator[str]:
     if any(work.writes for work in works):
         yield "Operations that write: a tier may take writes more slowly than reads."
     if any(work.measurement.ci_low is None for work in works):
-        yield "Figures without an interval count with the range of their samples."
+        yield "Figures without an interval count with the range of the middle 80% of their samples."
     for tier in said.tiers:
         if tier.bandwidth is None:
             yield f"{tier.name}: without a bandwidth, only its latency bounds operations."
