@@ -3,12 +3,12 @@
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
                     [chain] [ops-scan]
                     [stream] [multichase] [ops] [nvbandwidth] [gpu-ranks] [storage-gpu] [cufile]
-                    [fio] [shared-storage]
+                    [fio] [shared-storage] [whatif]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
 $MULTICHASE; ops needs libabsl-dev and libboost1.81-dev;
 nvbandwidth, storage-gpu and cufile need a GPU, gpu-ranks two of them and an MPI; storage-gpu and
-cufile make files in $STORAGE. fio takes its time; shared-storage needs fio and mpirun.
+cufile make files in $STORAGE. fio and whatif take their time; shared-storage needs fio and mpirun.
 """
 
 import sys
@@ -31,6 +31,7 @@ import shared_storage
 import startup
 import storage_gpu
 import stream
+import whatif
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "likwid": likwid.compare,
@@ -50,12 +51,13 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "fio": fio.compare,
     "shared-storage": shared_storage.compare,
     "gpu-ranks": gpu_ranks.compare,
+    "whatif": whatif.compare,
 }
 
 
 ON_REQUEST = {
     *("stream", "multichase", "ops", "nvbandwidth", "gpu-ranks", "storage-gpu", "cufile", "fio"),
-    "shared-storage",
+    *("shared-storage", "whatif"),
 }
 """Parts that need what `make build` does not set up."""
 

@@ -91,6 +91,8 @@ MORE = {
     "run workload.yaml": "--dry-run",
     "run workload.yaml --fit --map-nodes 8=0": "--time-limit 1s",
     "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 1s",
+    "whatif --tier 250ns,30GB/s": "--dry-run",
+    "whatif --tier +150ns --tier +400ns last": "--dry-run",
     "expand": "--dry-run",
     "mess": "--dry-run",
     "run --profile mess": "--dry-run",
@@ -112,8 +114,14 @@ MORE = {
 }
 """What keeps the commands that would take minutes short; the run that is checked, since what the
 last one measured depends on the commands before."""
-BEFORE = {"tag last golden": "bandwidth --op read --size 1m --threads 1 --budget 0.05"}
-"""What is measured first: a tag moves to a run that can be compared only."""
+BEFORE = {
+    "tag last golden": "bandwidth --op read --size 1m --threads 1 --budget 0.05",
+    "whatif --tier +150ns --tier +400ns last": (
+        "ops --structure btree --keys 64k --threads 1 --budget 0.05"
+    ),
+}
+"""What is measured first: a tag moves to a run that can be compared only, and predictions are of
+operations."""
 SHORTER = (
     ("--kills 20", "--kills 5"),
     ("--kills 50", "--kills 5"),

@@ -13,7 +13,7 @@ limit may have its rate over the threads that wait. The limit that binds has all
 best ratio lets one bind that does not fall, or that falls least.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 MAX_WEIGHT = 255
@@ -98,6 +98,25 @@ def directions(name: str, rates: Rates, use: Sequence[float], writes: float) -> 
 def threads_limit(name: str, threads: float, seconds: Sequence[float]) -> Limit:
     """Return the limit of threads; ``seconds``: what a byte of each node takes one of them."""
     return Limit(name, threads, tuple(seconds), of_threads=True)
+
+
+def node_limit(name: str, use: tuple[float, ...], curve: Mapping[int, float]) -> Limit:
+    """Return a node's limit from its bandwidth over threads, and how it falls past the peak.
+
+    ``use``: 1 for the node itself, 0 for others.
+    """
+    best = max(curve, key=lambda n: curve[n])
+    first = min(curve)
+    # Threads that wait: those beyond what the bandwidth takes, as a single one does its accesses.
+    past = [
+        (n - rate * first / curve[first], rate)
+        for n, rate in sorted(curve.items())
+        if n > best and rate < curve[best]
+    ]
+    rising = [point for k, point in enumerate(past) if all(point[0] > p[0] for p in past[:k])]
+    beginning = max(0.0, best - curve[best] * first / curve[first])
+    falling = [(beginning, curve[best]), *(p for p in rising if p[0] > beginning)]
+    return Limit(name, curve[best], use, tuple(falling) if past else ())
 
 
 def predict(limits: Sequence[Limit], shares: Sequence[float]) -> Spread:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tierscope.analysis.whatif import WorkOf
     from tierscope.fleet.transport import World
     from tierscope.model.spec import MeasurementSpec
     from tierscope.plans.request import RequestForm
@@ -45,6 +46,8 @@ class Kind:
     """Its module ``measurer`` measures it, not the engine."""
     in_engine: bool = True
     """The engine measures it, which has a parser of its specs."""
+    works: bool = False
+    """Its operations wait for memory; its module ``work`` says how often, at most."""
     over_mpi: bool = False
     """It takes several ranks; its module ``served`` answers rank 0's requests on each of them."""
 
@@ -80,6 +83,12 @@ class Kind:
         return found
 
     @property
+    def work(self) -> "WorkOf":
+        """Says what its operations wait for, of a kind that ``works``."""
+        found: WorkOf = self._module("work")
+        return found
+
+    @property
     def served(self) -> "Callable[[dict[str, Any], World], dict[str, Any]]":
         """Answers rank 0's requests on every rank, of a kind that measures over MPI."""
         found: Callable[[dict[str, Any], World], dict[str, Any]] = self._module("served").serve
@@ -104,9 +113,16 @@ _ROWS = (
     Kind("mapping", "Measure mapping, populating and unmapping memory.", group="memory"),
     Kind("persist", "Measure the cost of persistent stores.", group="pmem"),
     Kind(
-        "chain", "Measure chains of dependent reads, writes, flushes and atomics.", group="memory"
+        "chain",
+        "Measure chains of dependent reads, writes, flushes and atomics.",
+        group="memory",
+        works=True,
     ),
-    Kind("ops", "Measure operations of databases, each part of a structure on its tier."),
+    Kind(
+        "ops",
+        "Measure operations of databases, each part of a structure on its tier.",
+        works=True,
+    ),
     Kind(
         "gpu-copy",
         "Measure copies among GPUs and host memory.",

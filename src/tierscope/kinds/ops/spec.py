@@ -162,6 +162,21 @@ def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tup
     return inner, leaves
 
 
+def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
+    """Return the inner nodes of each level of a B+-tree as bulk loading makes them, of all
+    threads' trees together, the largest level first."""
+    assert pattern.inner_node
+    assert pattern.leaf_node
+    children = max(((pattern.inner_node - 12) // 12 + 1) * _FILL_PERCENT // 100, 2)
+    entries = max((pattern.leaf_node - 8) // _ENTRY * _FILL_PERCENT // 100, 1)
+    tables = tables_of(pattern, threads)
+    nodes, found = -(-tables[0] // entries), []
+    while nodes > 1:
+        nodes = -(-nodes // children)
+        found.append(nodes * len(tables))
+    return found
+
+
 def _hash(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     slots = 0
     for keys in tables_of(pattern, threads):
@@ -217,7 +232,8 @@ def cycle_of(ratio: int) -> int:
     return sum(ratio**level for level in range(_LEVELS))
 
 
-def _lsm(pattern: "OpsPattern", _threads: int) -> tuple[int, ...]:
+def level_keys(pattern: "OpsPattern") -> list[int]:
+    """Return the keys of each level of an LSM tree."""
     assert pattern.ratio
     whole, rest = divmod(pattern.keys, cycle_of(pattern.ratio))
     levels = []
@@ -225,6 +241,11 @@ def _lsm(pattern: "OpsPattern", _threads: int) -> tuple[int, ...]:
         here = min(rest, pattern.ratio**level)
         levels.append(whole * pattern.ratio**level + here)
         rest -= here
+    return levels
+
+
+def _lsm(pattern: "OpsPattern", _threads: int) -> tuple[int, ...]:
+    levels = level_keys(pattern)
     filters = sum(-(-keys * _FILTER_BITS // 512) * _LINE for keys in levels)
     fences = sum(_lines(-(-keys // (_BLOCK // _ENTRY)) * 8) for keys in levels)
     return filters, fences, *(_lines(keys * _ENTRY) for keys in levels)

@@ -6,7 +6,7 @@ in the shares of pages. Its nodes by themselves say what each can carry, and so 
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tierscope.analysis.best import best_of
 from tierscope.analysis.spread import (
     Limit,
     best_spread,
+    node_limit,
     predict,
     threads_limit,
     whole_weights,
@@ -144,7 +145,10 @@ class Study:
                   for node in self.nodes]  # fmt: skip
         if not all(curves):
             return []
-        found = [_node_limit(at, self.nodes, curve) for at, curve in enumerate(curves)]
+        found = [
+            node_limit(f"node {node}", tuple(float(other == node) for other in self.nodes), curve)
+            for node, curve in zip(self.nodes, curves, strict=True)
+        ]
         # A single count of threads does not tell what one of them can do.
         seconds = [min(c) / c[min(c)] if len(c) > 1 else 0.0 for c in curves]
         if any(seconds):
@@ -215,23 +219,6 @@ class Prediction:
     bound_by: str
 
 
-def _node_limit(at: int, nodes: Sequence[int], curve: dict[int, float]) -> Limit:
-    """Return a node's limit from its bandwidth over threads, and how it falls past the peak."""
-    best = max(curve, key=lambda n: curve[n])
-    first = min(curve)
-    # Threads that wait: those beyond what the bandwidth takes, as a single one does its accesses.
-    past = [
-        (n - rate * first / curve[first], rate)
-        for n, rate in sorted(curve.items())
-        if n > best and rate < curve[best]
-    ]
-    rising = [point for k, point in enumerate(past) if all(point[0] > p[0] for p in past[:k])]
-    beginning = max(0.0, best - curve[best] * first / curve[first])
-    falling = [(beginning, curve[best]), *(p for p in rising if p[0] > beginning)]
-    use = tuple(float(other == at) for other in range(len(nodes)))
-    return Limit(f"node {nodes[at]}", curve[best], use, tuple(falling) if past else ())
-
-
 def normal(shares: Iterable[tuple[int, int]]) -> Weights:
     """Return nodes and weights, ascending, without nodes that hold nothing or common divisors."""
     held = sorted((node, weight) for node, weight in shares if weight)
@@ -279,6 +266,11 @@ def studies_of(run: Run) -> list[Study]:
 
 def studies(measurements: Iterable[Measurement], topology: Topology | None) -> list[Study]:
     """Return the studies among measurements."""
+    return [study for study in patterns(measurements, topology) if study.threads]
+
+
+def patterns(measurements: Iterable[Measurement], topology: Topology | None) -> list[Study]:
+    """Return the figures of each initiator and access pattern, whether pages were spread or not."""
     found: dict[str, Study] = {}
     for m in measurements:
         weights = weights_of(m.target)
@@ -290,7 +282,7 @@ def studies(measurements: Iterable[Measurement], topology: Topology | None) -> l
         key = json.dumps([m.initiator, pattern], sort_keys=True)
         study = found.setdefault(key, Study(m.initiator, pattern, topology))
         study.points.setdefault((weights, int(m.pattern[_THREADS])), m)
-    return [study for study in found.values() if study.threads]
+    return list(found.values())
 
 
 def show_spreads(console: Console, run: Run) -> None:
