@@ -135,7 +135,7 @@ def test_many_cores_are_groups(cores: int) -> None:
     assert widest(text) <= 100
     assert len(text.splitlines()) < 60
     assert re.search(r"agrees with the topology: same L3 4[45]\S* ns, (same node|other)", text)
-    assert re.search(r"same L3 +\d+ +4[45]\S* +4\S+\.\.4\S+ +\S+ \d+←\d+ ", text)
+    assert re.search(r"same L3 +\d+ +4[45]\S* +4\S+–4\S+ +\S+ \d+←\d+ ", text)
 
 
 def test_homes_have_matrices_of_their_own_with_the_pairs_of_one_node_in_both() -> None:

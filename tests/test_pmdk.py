@@ -93,7 +93,7 @@ def test_costs_are_ratios_with_intervals(machine: Topology) -> None:
     show_costs(console, found)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
-    assert "-10.0% -10.0..-10.0" in text
+    assert "-10.0% (-10.0 to -10.0)" in text
     assert "libpmemobj is missing" in text
     assert "medians of 3 pairs of repetitions" in text
     assert max(map(len, text.splitlines())) <= 100

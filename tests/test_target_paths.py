@@ -62,11 +62,12 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
 
 
 def test_a_command_about_a_dead_path_ends_in_one_line(tmp_path: Path) -> None:
+    (dead := tmp_path / "dead").mkdir()  # beside the data directory, which topo reads
     code = (
         "from tierscope.engine import targets; targets.DEADLINE_S = 2; "
         "from tierscope.cli.main import main; main()"
     )
-    with dead_mount(tmp_path) as mount:
+    with dead_mount(dead) as mount:
         command = [sys.executable, "-c", code, "topo", "node:0", f"file:{mount}/x"]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         output, said = child.communicate(timeout=PATIENCE_S)
