@@ -1,8 +1,8 @@
 """Figures that others published of CPUs' memory; ``published.json`` has them with their sources.
 
 To add one, append an item. Give a figure only if its source can be named so that others find it,
-and copy it as the source has it. Nothing may be computed, apart from a unit or from choosing a point
-of published data, which ``quoted`` then says.
+and copy it as the source has it. Nothing may be computed, apart from a unit or from a point
+chosen of published data, which ``quoted`` then says.
 """
 
 import json
