@@ -286,6 +286,14 @@ def test_runs_are_found_by_name_and_as_last(tmp_path: Path) -> None:
     assert find_run("last") == find_run(path.stem) == find_run(path.name) == path
 
 
+def test_a_run_may_be_given_its_name_and_replaces_no_file(tmp_path: Path) -> None:
+    path = new_run_path("quick", tmp_path / "mine.jsonl", NOW)
+    assert path == tmp_path / "mine.jsonl"
+    path.touch()
+    with pytest.raises(UserError, match=r"--out: '.*mine.jsonl' is there already; name another"):
+        new_run_path("quick", path, NOW)
+
+
 def test_an_unknown_run_names_the_directory() -> None:
     with pytest.raises(
         UserError, match=r"neither a file nor the name of a run in .*/tierscope/runs"

@@ -351,7 +351,7 @@ def _pair_seconds(base: Run, new: Run) -> float:
 def percent(bound: float) -> str:
     """Return a change of a logarithm in words: 12%, or a factor of 3."""
     factor = math.exp(bound)
-    return f"{100 * (factor - 1):.2g}%" if factor < 2 else f"a factor of {factor:.2g}"
+    return f"{100 * (factor - 1):.2g}%" if factor < 2 else f"a factor of {float(f'{factor:.2g}'):g}"
 
 
 def _refused(base: Measurement | None, new: Measurement | None, refusal: _Obstacle) -> Difference:

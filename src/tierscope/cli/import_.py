@@ -12,8 +12,7 @@ from tierscope.cli.output import Output, waiting
 from tierscope.cli.print_run import print_run
 from tierscope.model.errors import UserError, shown
 from tierscope.peers.registry import IMPORTERS, imported_programs
-from tierscope.runs.output import is_stdout
-from tierscope.runs.store import SUFFIX, new_run_path
+from tierscope.runs.store import new_run_path
 
 if TYPE_CHECKING:
     from tierscope.model.run import Run
@@ -41,7 +40,7 @@ _MAX_BYTES = 1 << 28
 @options.command("import", help=_HELP)
 @click.argument("form", metavar="|".join(_FORMS), type=click.Choice(_FORMS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.PATH)
-@options.out_option("RUN", "The run file, or a directory for it  [default: the data directory]")
+@options.run_file_option()
 @click.option("--from", "initiator", metavar="ENDPOINT", help="CPUs that the files do not name")
 @click.option("--to", "target", metavar="ENDPOINT", help="Memory that the files do not name")
 @click.option(
@@ -111,15 +110,8 @@ def _write(run: "Run", out: Path | None, label: str) -> Path:
     """Write the run file, NAME.jsonl as asked or a new one in a directory; return its path."""
     from tierscope.runs.write import RunWriter
 
-    if out is not None and is_stdout(out):
-        raise UserError("--out: a run goes to a file; name one that ends in .jsonl, or a directory")
-    now = datetime.now().astimezone()
-    asked = out is not None and out.suffix == SUFFIX
-    path = out if out is not None and asked else new_run_path(label, out, now)
-    try:
-        writer = RunWriter.create(path, run.header)
-    except FileExistsError:
-        raise UserError(f"--out: '{shown(path)}' is there already; name another file") from None
+    path = new_run_path(label, out, datetime.now().astimezone())
+    writer = RunWriter.create(path, run.header)
     try:
         for measurement in run.measurements:
             writer.add(measurement)

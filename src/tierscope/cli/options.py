@@ -73,18 +73,33 @@ def moved_option(name: str, message: str) -> Callable[[Function], Function]:
 
 
 def out_option(
-    metavar: str, help_text: str, essential: bool = True
+    metavar: str, help_text: str, essential: bool = True, **settings: Any
 ) -> Callable[[Function], Function]:
     """Add ``--out``: where the result goes."""
     return click.option(
         "--out", "-o", cls=ListedOption, metavar=metavar, type=PATH, help=help_text,
-        essential=essential,
+        essential=essential, **settings,
     )  # fmt: skip
+
+
+def run_file_option(essential: bool = True) -> Callable[[Function], Function]:
+    """Add ``--out`` of what writes a run file."""
+    text = "The run file, NAME.jsonl, or a directory for it  [default: the data directory]"
+    return out_option("RUN", text, essential, callback=_no_stdout)
+
+
+def _no_stdout(_context: click.Context, _option: click.Parameter, out: Path | None) -> Path | None:
+    from tierscope.model.errors import UserError
+    from tierscope.runs.output import is_stdout
+
+    if out is not None and is_stdout(out):
+        raise UserError("--out: a run goes to a file; name one that ends in .jsonl, or a directory")
+    return out
 
 
 def output_options(function: Function) -> Function:
     """Add what every measuring command has, which the function gets in ``output``."""
-    out = out_option("DIR", "Directory of the run file  [default: the data directory]", False)
+    out = run_file_option(essential=False)
     with_energy = click.option(
         "--energy",
         cls=ListedOption,

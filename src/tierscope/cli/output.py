@@ -28,7 +28,7 @@ class Output:
     csv: str | None = None
     dry_run: bool = False
     directory: Path | None = None
-    """Directory of the run file; None: the data directory."""
+    """The run file, or a directory for it; None: the data directory."""
     start_at: datetime | None = None
     """When the first repetition is to begin; None: at once."""
     energy: bool = False

@@ -43,7 +43,7 @@ BUDGET = "1s"
     default=BUDGET,
     help=f"Maximum time of each figure that is measured, as in 5s  [default: {BUDGET}]",
 )
-@options.out_option("DIR", "Directory of the run file  [default: the data directory]")
+@options.run_file_option()
 @options.dry_run_option
 @options.json_option
 def whatif(

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tierscope.machine.data_directory import data_directory
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, shown
 
 SUFFIX = ".jsonl"
 TAGS_SUFFIX = ".tags"
@@ -41,9 +41,14 @@ def is_run_file(path: Path) -> bool:
         return False
 
 
-def new_run_path(label: str, directory: Path | None, now: datetime) -> Path:
-    """Return a path that no run file has yet: YYYYMMDD-HHMMSS-label.jsonl."""
-    folder = directory or runs_directory()
+def new_run_path(label: str, out: Path | None, now: datetime) -> Path:
+    """Return a path that no run file has yet: ``out`` where that ends in .jsonl, or
+    YYYYMMDD-HHMMSS-label.jsonl in it. Raises UserError where the file is there already."""
+    folder = out or runs_directory()
+    if folder.suffix == SUFFIX and not os.path.isdir(folder):  # noqa: PTH112 - of any length
+        if os.path.exists(folder):  # noqa: PTH110
+            raise UserError(f"--out: '{shown(folder)}' is there already; name another file")
+        return folder
     stem = f"{now:%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', label)[:40]}"
     path = folder / f"{stem}{SUFFIX}"
     number = 1
