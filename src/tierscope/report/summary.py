@@ -279,7 +279,7 @@ def conclusions(run: Run, views: Views) -> list[str]:
     by_name = {path_name(m): m for m in rates}
     times = {path_name(m): m for m in idle.values()}
     names = dict.fromkeys([*by_name, *times])
-    paths = [_Path(run, by_name.get(name), times.get(name)) for name in names]
+    paths = [_Path(run, views, by_name.get(name), times.get(name)) for name in names]
     if len(paths) <= _MOST_PATHS:
         found = [f"{path.text(moved)}." for path in paths]
     else:
@@ -302,6 +302,7 @@ class _Path:
     """What is known of one path; it has a rate or an idle latency."""
 
     run: Run
+    views: Views
     rate: Measurement | None
     idle: Measurement | None
 
@@ -314,8 +315,9 @@ class _Path:
 
     @property
     def medium(self) -> str:
-        """What holds its data."""
-        return medium_of(self.run.header, self.one.initiator, self.one.target)[0]
+        """What holds the data, seen from who accesses it: of a copy to a GPU, the host's."""
+        ends = view_of(self.views, self.one.kind).accesses(self.one)
+        return medium_of(self.run.header, *(ends or (self.one.initiator, self.one.target)))[0]
 
     @property
     def way(self) -> str:
