@@ -24,6 +24,8 @@ _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
 _NARROW = 0.02
 """Half of an interval, as a share, up to which one side stands for both whatever their ratio."""
+_NOTHING = 1e-3
+"""Share of an unreliable interval's high end below which its low end says nothing."""
 _TO = "–"
 """Between the ends of an interval in a table."""
 BOUND = "†"
@@ -174,8 +176,10 @@ def _range(low: float, high: float, decimals: int) -> str:
 
 
 def _rough_range(low: float, high: float) -> tuple[str, str]:
-    """Return the ends of an unreliable figure's interval, rounded outwards."""
-    return significant(low, 1, math.floor), significant(high, 2, math.ceil)
+    """Return the ends of an unreliable figure's interval, rounded outwards; 0 for a low end that is
+    orders of magnitude below the high one."""
+    least = 0.0 if low < high * _NOTHING else low
+    return significant(least, 1, math.floor), significant(high, 2, math.ceil)
 
 
 def _rough(value: float, low: float, high: float) -> str:

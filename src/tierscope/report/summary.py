@@ -116,7 +116,11 @@ def _more_time(run: Run, measured: Sequence[Measurement]) -> str:
         return _MORE_TIME
     width = median(map(figures.relative_half, wide)) / 2
     said = f" for about {figures.width_text(width)}" if 0 < width <= _WIDEST / 2 else ""
-    return f"--budget {figures.significant(_HALVES * budget, 2)}s{said}"
+    return f"--budget {_short(_HALVES * budget)}s{said}"
+
+
+def _short(seconds: float) -> str:
+    return f"{float(figures.significant(seconds, 2)):g}"
 
 
 def _sampled(run: Run, measured: Sequence[Measurement], key: str) -> set[float]:
@@ -234,9 +238,7 @@ def _imprecise(run: Run, measured: Sequence[Measurement]) -> str:
     if len(precision) != 1 or not budgets:
         widest = figures.width_text(max(widths))
         return f"intervals wider than ±{WIDE:.0%} for {count} (the widest {widest})"
-    times = " to ".join(
-        figures.significant(time, 2) for time in sorted({min(budgets), max(budgets)})
-    )
+    times = " to ".join(_short(time) for time in sorted({min(budgets), max(budgets)}))
     asked, typical = map(figures.width_text, (precision.pop(), median(widths)))
     return f"{asked} not reached in {times} s a figure by {count} (median {typical})"
 
