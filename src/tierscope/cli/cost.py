@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import options
+from tierscope.cli.kept import check_one_machine
 from tierscope.cli.output import Output
 from tierscope.model.errors import ExitCode, UserError, did_you_mean, shown
 from tierscope.runs.output import write_output
@@ -73,7 +74,7 @@ def cost(
     price_list = read_prices(prices)
     files = [find_run(name) for name in runs or ["last"]]
     found = [read_run(file) for file in files]
-    _check_hosts(found)
+    check_one_machine(found, "a file of prices is of one")
     _check_operation(found, operation)
     placements = priced(price_list, found, operation)
     names = [shown(file.stem) for file in files]
@@ -81,15 +82,6 @@ def cost(
     view = CostView(price_list, placements, operation, names, imported)
     _write_pictures(view, pictures, output)
     output.emit(cost_json(view), lambda console: show_cost(console, view))
-
-
-def _check_hosts(runs: "Sequence[Run]") -> None:
-    hosts = list(dict.fromkeys(run.header.host for run in runs))
-    if len(hosts) > 1:
-        raise UserError(
-            f"the runs are of several machines, {' and '.join(map(shown, hosts))}; a file of "
-            "prices is of one"
-        )
 
 
 def _check_operation(runs: "Sequence[Run]", operation: str) -> None:

@@ -22,6 +22,15 @@ def refuse_imported(run: "Run", path: Path, why: str) -> None:
         )
 
 
+def check_one_machine(runs: "Iterable[Run]", why: str) -> None:
+    """Raise UserError, with the reason, where runs are of several machines."""
+    hosts = list(dict.fromkeys(run.header.host for run in runs))
+    if len(hosts) > 1:
+        raise UserError(
+            f"the runs are of several machines, {' and '.join(map(shown, hosts))}; {why}"
+        )
+
+
 def say_left_out(problems: Iterable[str]) -> None:
     """Say which files were left out, and why."""
     for problem in problems:

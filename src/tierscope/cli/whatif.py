@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tierscope.cli import options
+from tierscope.cli.kept import check_one_machine
 from tierscope.cli.measure import planned, taken
 from tierscope.cli.output import Output
 from tierscope.model.errors import ExitCode, UserError, counted, shown
@@ -77,7 +78,7 @@ def whatif(
         asked = [_tier(text) for text in tiers]
     files = [find_run(name) for name in runs]
     found = [read_run(file) for file in files]
-    _check_one_machine(found)
+    check_one_machine(found, "predictions are of one")
     topology = discover()
     plan = _lacking(found, topology, budget)
     outcome = None
@@ -106,15 +107,6 @@ def _tier(text: str) -> "Tier":
         return parse_tier(text)
     name, target = tier_name(text)
     return tier_of(read_run(find_run(name)), target, shown(text))
-
-
-def _check_one_machine(runs: "Sequence[Run]") -> None:
-    hosts = list(dict.fromkeys(run.header.host for run in runs))
-    if len(hosts) > 1:
-        raise UserError(
-            f"the runs are of several machines, {' and '.join(map(shown, hosts))}; predictions are "
-            "of one"
-        )
 
 
 def _lacking(runs: "Sequence[Run]", topology: "Topology", budget: str) -> "Plan | None":

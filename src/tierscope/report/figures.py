@@ -14,7 +14,7 @@ _RATES = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1
 _SIZES = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _MAX_DIGITS = 4
-_WIDEST = 0.5
+WIDEST = 0.5
 """Half of an interval, as a share, up to which its width is a number: an unreliable figure's."""
 _UNKNOWN_DIGITS = 3
 """Digits of a figure that no interval belongs to: what another program gave, or a maximum."""
@@ -24,7 +24,7 @@ _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
 _NARROW = 0.02
 """Half of an interval, as a share, up to which one side stands for both whatever their ratio."""
-_NOTHING = 1e-3
+_NOTHING = 1e-4
 """Share of an unreliable interval's high end below which its low end says nothing."""
 _TO = "–"
 """Between the ends of an interval in a table."""
@@ -284,7 +284,7 @@ def relative_half(measurement: Figured) -> float:
 
 def width_text(share: float) -> str:
     """Return the width of an interval as a share: ±3%; no number for one beyond all use."""
-    return f"±{100 * share:.2g}%" if share <= _WIDEST else f"more than ±{_WIDEST:.0%}"
+    return f"±{100 * share:.2g}%" if share <= WIDEST else f"more than ±{WIDEST:.0%}"
 
 
 def size_text(size: float) -> str:

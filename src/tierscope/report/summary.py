@@ -33,8 +33,6 @@ _EMULATED = "the machine is emulated in software, so its figures mean nothing"
 _MORE_TIME = "give it more time (--budget, or a longer --profile)"
 _HALVES = 4
 """Times the budget that halves an interval."""
-_WIDEST = 0.5
-"""Half of an interval, as a share, from which on it cannot be predicted."""
 _MOST_REASONS = 3
 _MOST_PATHS = 5
 """Paths up to which each has a sentence of its own."""
@@ -115,7 +113,7 @@ def _more_time(run: Run, measured: Sequence[Measurement]) -> str:
     if budget is None:
         return _MORE_TIME
     width = median(map(figures.relative_half, wide)) / 2
-    said = f" for about {figures.width_text(width)}" if 0 < width <= _WIDEST / 2 else ""
+    said = f" for about {figures.width_text(width)}" if 0 < width <= figures.WIDEST / 2 else ""
     return f"--budget {_short(_HALVES * budget)}s{said}"
 
 
@@ -393,8 +391,11 @@ def _slowness(measurement: Measurement) -> tuple[bool, float]:
 
 def _with_own_rivals(best: Measurement, own: Sequence[Measurement]) -> str:
     """Describe the best of a path, and say which other operations may be as fast."""
-    text = described(best, path=False)
-    return with_rivals(text, best, own, lambda m: str(m.pattern.get("operation", "")))
+    return with_rivals(described(best, path=False), best, own, _operation)
+
+
+def _operation(measurement: Measurement) -> str:
+    return str(measurement.pattern.get("operation", ""))
 
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
@@ -421,10 +422,9 @@ def _below_limits(run: Run, rates: list[Measurement]) -> list[str]:
     worst = min(limited, key=_efficiency)
     low = [m for m in limited if _efficiency(m) < _GOOD]
     reached = f"{described(worst)}, {_of_limit(worst)}"
-    if not low and _efficiency(worst) > 1:
-        return []
     if not low:
-        return [f"Every path is near its limit; furthest below it is {reached}."]
+        near = f"Every path is near its limit; furthest below it is {reached}."
+        return [near] if _efficiency(worst) <= 1 else []
     text = f"Furthest below its limit is {reached}: {_unused(worst)} are unused"
     if len(low) > 1:
         text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
@@ -505,12 +505,10 @@ def _extremes(
         if best := best_rates([m for m in members if not m.fits_caches] or members):
             top = best_of(best)
             threads = top.pattern.get("threads")
-            words = [path_name(top), str(top.pattern.get("operation", ""))]
+            words = [path_name(top), _operation(top)]
             words.append(counted(threads, "thread") if threads else "")
             own = [m for m in members if path_name(m) == path_name(top)]
-            others = rivals_text(top, best, path_name) or rivals_text(
-                top, own, lambda m: str(m.pattern.get("operation", ""))
-            )
+            others = rivals_text(top, best, path_name) or rivals_text(top, own, _operation)
             yield _figure(label, top, bracketed(", ".join(filter(None, words)), others))
     own = [m for m in measured if view_of(views, m.kind).represents_path]
     if times := idle_latencies(own):

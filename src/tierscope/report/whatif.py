@@ -66,8 +66,7 @@ def _text(value: Range, unit: Unit = "ratio") -> str:
     """Return a value with its range and unit."""
     figure = value.figure("", unit)
     name, factor = figures.scale_of(unit, [value.estimate])
-    shown = figures.with_interval(figure, factor)
-    return shown if unit == "ratio" else f"{shown} {name}"
+    return figures.text(figure, factor, "" if unit == "ratio" else name)
 
 
 def _cell(value: Range, unit: Unit, factor: float) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -182,7 +183,7 @@ def predicted(runs: Sequence[Run], tiers: Sequence[Tier]) -> WhatIf:
 def _with_cached(work: Work, small: dict[str, Work]) -> Work:
     kind = KINDS[work.measurement.kind].work
     cached = kind.cached_time(work, small.get(small_id(work.measurement.id)))
-    return Work(**{**vars(work), "cached": cached})
+    return replace(work, cached=cached)
 
 
 def _works(runs: Sequence[Run]) -> Iterator[Work]:
