@@ -13,7 +13,6 @@ namespace tierscope::database {
 
 class HashIndexTable : public HashTable {
  public:
-  struct Options {};
   static constexpr bool kOrdered = false;
   static constexpr std::array<std::string_view, 2> kParts{"tags", "entries"};
 

@@ -93,10 +93,10 @@ void HashJoin::build(Memory memory, const OnThreads& on_threads) {
 
 // Build rows come in random order.
 void HashJoin::fill(Thread& thread) const {
-  Permutation order(thread.build.size());
-  for (Entry& row : thread.build) {
-    const std::uint64_t key = keys_.at(2 * (thread.ranks.first + order.next()));
-    row = {key, value_of(key)};
+  const Permutation order(thread.build.size());
+  for (std::uint64_t row = 0; row < thread.build.size(); ++row) {
+    const std::uint64_t key = keys_.at(2 * (thread.ranks.first + order.at(row)));
+    thread.build[row] = {key, value_of(key)};
   }
   for (std::uint64_t row = 0; row < thread.probe.size(); ++row) {
     thread.probe[row] = probe_row(thread, row).row;

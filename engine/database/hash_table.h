@@ -38,9 +38,7 @@ class SlotSet {
 
   SlotSet(const std::uint8_t* tags, std::uint8_t wanted) {
 #if defined(__SSE2__)
-    const __m128i found = _mm_load_si128(reinterpret_cast<const __m128i*>(tags));
-    const __m128i equal = _mm_cmpeq_epi8(found, _mm_set1_epi8(static_cast<char>(wanted)));
-    bits_ = static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+    bits_ = equal(_mm_load_si128(reinterpret_cast<const __m128i*>(tags)), wanted);
 #else
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       bits_ |= static_cast<std::uint32_t>(tags[slot] == wanted) << slot;
@@ -48,16 +46,45 @@ class SlotSet {
 #endif
   }
 
+  // Of tags that were read as words.
+  SlotSet(std::uint64_t low, std::uint64_t high, std::uint8_t wanted) {
+#if defined(__SSE2__)
+    bits_ = equal(_mm_set_epi64x(static_cast<std::int64_t>(high), static_cast<std::int64_t>(low)),
+                  wanted);
+#else
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      const std::uint64_t word = slot < kSlots / 2 ? low : high;
+      const auto tag = static_cast<std::uint8_t>(word >> (slot % (kSlots / 2) * 8));
+      bits_ |= static_cast<std::uint32_t>(tag == wanted) << slot;
+    }
+#endif
+  }
+
+  // Those of them among the first `count`.
+  SlotSet among(std::size_t count) const {
+    SlotSet found = *this;
+    found.bits_ &= (std::uint32_t{1} << count) - 1;
+    return found;
+  }
+
   bool empty() const { return bits_ == 0; }
   std::size_t first() const { return static_cast<std::size_t>(std::countr_zero(bits_)); }
   void drop_first() { bits_ &= bits_ - 1; }
 
  private:
+#if defined(__SSE2__)
+  static std::uint32_t equal(__m128i tags, std::uint8_t wanted) {
+    const __m128i found = _mm_cmpeq_epi8(tags, _mm_set1_epi8(static_cast<char>(wanted)));
+    return static_cast<std::uint32_t>(_mm_movemask_epi8(found));
+  }
+#endif
+
   std::uint32_t bits_ = 0;
 };
 
 class HashTable {
  public:
+  struct Options {};
   static constexpr std::size_t kSlots = SlotSet::kSlots;
   static constexpr double kMaxLoad = tables::kOpsMaxLoad;
 

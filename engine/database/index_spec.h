@@ -13,6 +13,15 @@ namespace tierscope::database {
 
 enum class IndexWork { kLookup, kInsert, kUpdate, kScan };
 
+// Of 100 operations on an index that threads share, how many are which; the others are lookups.
+struct Mix {
+  unsigned updates = 0;
+  unsigned inserts = 0;
+  unsigned deletes = 0;
+  unsigned scans = 0;
+  unsigned modifies = 0;  // A lookup, then an update of the same key.
+};
+
 struct IndexSpec {
   IndexWork work;
   std::shared_ptr<const Keys> keys;
@@ -20,6 +29,7 @@ struct IndexSpec {
   std::size_t threads = 1;
   std::size_t interleave = 1;  // Lookups that one thread has under way; 1..kMaxInterleave.
   std::size_t scan_length = 100;
+  Mix mix{};  // Of an index that threads share, in place of `work`.
 
   bool writes() const { return work == IndexWork::kInsert || work == IndexWork::kUpdate; }
 };
@@ -45,16 +55,20 @@ class Permutation {
  public:
   explicit Permutation(std::uint64_t count) : order_(std::bit_ceil(count)), count_(count) {}
 
-  std::uint64_t next() {
-    std::uint64_t found = order_.next(state_);
-    while (found >= count_) found = order_.next(state_);
-    return found;
+  // Number i of them, i < count.
+  std::uint64_t at(std::uint64_t i) const {
+    do {
+      for (int round = 0; round < 2; ++round) {
+        std::uint64_t state = i;
+        i = order_.next(state);
+      }
+    } while (i >= count_);
+    return i;
   }
 
  private:
   RandomOrder order_;
   std::uint64_t count_;
-  std::uint64_t state_ = 0;
 };
 
 }  // namespace tierscope::database

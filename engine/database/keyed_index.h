@@ -95,10 +95,7 @@ class KeyedIndex : public Structure {
     const std::uint64_t left = held_back(ranks_.front().count) - threads_.front().inserted;
     if (left >= units_per_sample()) return;
     load(on_threads);
-    for (std::size_t thread = 0; thread < threads_.size(); ++thread) {
-      threads_[thread].inserted = 0;
-      threads_[thread].order = Permutation(held_back(ranks_[thread].count));
-    }
+    for (Thread& thread : threads_) thread.inserted = 0;
   }
 
   std::string verify(const OnThreads& on_threads) override {
@@ -215,7 +212,8 @@ class KeyedIndex : public Structure {
 
   void insert(Thread& own, Table& table, const Ranks& ranks, std::uint64_t units) {
     for (; units > 0; --units, ++own.inserted) {
-      const std::uint64_t key = spec_.keys->at(ranks.first + held_back_rank(own.order.next()));
+      const std::uint64_t key =
+          spec_.keys->at(ranks.first + held_back_rank(own.order.at(own.inserted)));
       table.insert(key, value_of(key));
     }
   }
@@ -280,9 +278,8 @@ class KeyedIndex : public Structure {
     std::vector<bool> in(ranks.count, true);
     const std::uint64_t held = held_back(ranks.count);
     for (std::uint64_t i = 0; i < held; ++i) in[held_back_rank(i)] = false;
-    Permutation again(std::max<std::uint64_t>(held, 1));
     for (std::uint64_t i = 0; i < threads_[thread].inserted; ++i) {
-      in[held_back_rank(again.next())] = true;
+      in[held_back_rank(threads_[thread].order.at(i))] = true;
     }
     return in;
   }

@@ -60,6 +60,7 @@ struct Distribution {
   std::optional<double> alpha{};  // Zipf's, above 0; without one all are equally likely,
   // or, where there are any, these, in their order.
   std::shared_ptr<const std::vector<std::uint64_t>> words{};
+  bool latest = false;  // Zipf's law prefers the keys that were inserted last, as YCSB's "latest".
 };
 
 // The keys that one thread asks for, all of them among those of its ranks.

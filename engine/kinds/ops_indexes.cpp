@@ -1,11 +1,15 @@
 // The indexes of kind `ops`: what a plan says of their keys and operations.
 #include <array>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "database/btree.h"
 #include "database/hash_index.h"
+#include "database/shared_btree.h"
+#include "database/shared_hash_table.h"
+#include "database/shared_index.h"
 #include "errors.h"
 #include "kinds/ops_structures.h"
 
@@ -14,6 +18,8 @@ namespace {
 
 using database::IndexSpec;
 using database::IndexWork;
+using database::Mix;
+using database::SharedIndex;
 
 // What a plan says of the keys and the work of an index.
 struct IndexPlan {
@@ -21,7 +27,28 @@ struct IndexPlan {
   std::uint64_t keys = 0;
   std::uint64_t fewest = 0;  // Keys that the threads need.
   std::string file;          // Of keys; empty: they are generated.
+  bool shared = false;       // By threads that write.
 };
+
+// An operation: what each thread does with an index of its own, if it can have one, and what all do
+// with one that they share. Those of YCSB: Cooper et al., "Benchmarking cloud serving systems with
+// YCSB", SoCC 2010.
+struct Operation {
+  std::optional<IndexWork> alone;
+  Mix shared;
+};
+constexpr std::array<std::pair<std::string_view, Operation>, 11> kOperations{
+    {{"lookup", {IndexWork::kLookup, {}}},
+     {"insert", {IndexWork::kInsert, {.inserts = 100}}},
+     {"update", {IndexWork::kUpdate, {.updates = 100}}},
+     {"scan", {IndexWork::kScan, {}}},
+     {"churn", {{}, {.inserts = 25, .deletes = 25}}},
+     {"ycsb-a", {{}, {.updates = 50}}},
+     {"ycsb-b", {{}, {.updates = 5}}},
+     {"ycsb-c", {{}, {}}},
+     {"ycsb-d", {{}, {.inserts = 5}}},
+     {"ycsb-e", {{}, {.inserts = 5, .scans = 95}}},
+     {"ycsb-f", {{}, {.modifies = 50}}}}};
 
 // The words of a file of 64-bit numbers, little-endian.
 std::vector<std::uint64_t> read_keys(const std::string& path, std::uint64_t expected) {
@@ -37,17 +64,16 @@ std::vector<std::uint64_t> read_keys(const std::string& path, std::uint64_t expe
 }
 
 IndexPlan read_index(const ObjectReader& pattern, std::size_t threads) {
-  static constexpr std::array<std::pair<std::string_view, IndexWork>, 4> kWorks{
-      {{"lookup", IndexWork::kLookup},
-       {"insert", IndexWork::kInsert},
-       {"update", IndexWork::kUpdate},
-       {"scan", IndexWork::kScan}}};
+  const auto operation = pattern.choice("operation", kOperations);
   IndexPlan plan;
-  plan.spec.work = pattern.choice("operation", kWorks);
+  plan.shared = !operation.alone || pattern.text("sharing") == "shared";
+  plan.spec.work = operation.alone.value_or(IndexWork::kLookup);
+  plan.spec.mix = operation.shared;
   plan.spec.threads = threads;
   plan.keys = pattern.integer<std::uint64_t>("keys");
   plan.fewest = threads * fewest_keys(pattern.text("operation"));
   if (pattern.has("zipf_alpha")) plan.spec.distribution.alpha = pattern.number("zipf_alpha");
+  plan.spec.distribution.latest = pattern.text("distribution") == "latest";
   if (pattern.has("keys_file")) plan.file = pattern.text("keys_file");
   plan.spec.interleave = pattern.integer<std::size_t>("interleave");
   return plan;
@@ -71,23 +97,30 @@ IndexSpec with_keys(const IndexPlan& plan) {
   return spec;
 }
 
+// An index that threads share, or one each.
+template <typename Own, typename Shared>
+MakeStructure made(const IndexPlan& plan, const typename Own::Options& options) {
+  return [plan, options]() -> std::unique_ptr<database::Structure> {
+    if (plan.shared) return std::make_unique<Shared>(with_keys(plan), options);
+    return std::make_unique<Own>(with_keys(plan), options);
+  };
+}
+
 }  // namespace
 
 MakeStructure read_btree(const ObjectReader& pattern, std::size_t threads) {
   IndexPlan plan = read_index(pattern, threads);
+  const bool inserts = plan.spec.mix.inserts > 0;
   const database::BtreeOptions options{.inner_bytes = pattern.bytes("inner_node"),
                                        .leaf_bytes = pattern.bytes("leaf_node"),
-                                       .grows = plan.spec.work == IndexWork::kInsert};
+                                       .grows = inserts};
   if (pattern.has("scan_length")) plan.spec.scan_length = pattern.bytes("scan_length");
-  return
-      [plan, options] { return std::make_unique<database::BtreeIndex>(with_keys(plan), options); };
+  return made<database::BtreeIndex, SharedIndex<database::SharedBtree>>(plan, options);
 }
 
 MakeStructure read_hash_index(const ObjectReader& pattern, std::size_t threads) {
-  return [plan = read_index(pattern, threads)] {
-    return std::make_unique<database::HashIndex>(with_keys(plan),
-                                                 database::HashIndexTable::Options{});
-  };
+  return made<database::HashIndex, SharedIndex<database::SharedHashTable>>(
+      read_index(pattern, threads), {});
 }
 
 }  // namespace tierscope

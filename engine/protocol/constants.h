@@ -60,5 +60,6 @@ inline constexpr std::uint64_t kOpsFewestToInsert = 32768;
 inline constexpr std::uint64_t kOpsMaxInterleave = 64;
 inline constexpr std::uint64_t kOpsMaxPartitions = 4096;
 inline constexpr std::uint64_t kOpsMaxRuns = 256;
+inline constexpr std::uint64_t kOpsSharedSlots = 12;
 
 }  // namespace tierscope::tables

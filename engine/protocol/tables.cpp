@@ -405,15 +405,15 @@ constexpr Value kValues128[] = {std::string_view{"ops"}};
 constexpr Rule kRules129[] = {{"policy", "first-touch is for the arrays of bandwidth only", kTests78}, {"persistent", "is not accepted here: this memory is on nodes", kTests26}};
 constexpr Field kFields130[] = {{.type = Type::kObject, .table = &kPlacement, .rules = kRules129}};
 constexpr Value kValues131[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"column"}, std::string_view{"relations"}, std::string_view{"runs"}, std::string_view{"lsm"}};
-constexpr Value kValues132[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"filter"}, std::string_view{"join"}, std::string_view{"merge"}};
-constexpr Value kValues133[] = {std::string_view{"uniform"}, std::string_view{"zipf"}, std::string_view{"file"}};
+constexpr Value kValues132[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}, std::string_view{"filter"}, std::string_view{"join"}, std::string_view{"merge"}};
+constexpr Value kValues133[] = {std::string_view{"uniform"}, std::string_view{"zipf"}, std::string_view{"latest"}, std::string_view{"file"}};
 constexpr Value kValues134[] = {std::int64_t{4}, std::int64_t{8}};
 constexpr Value kValues135[] = {std::string_view{"positions"}, std::string_view{"count"}};
-constexpr Value kValues136[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}};
+constexpr Value kValues136[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
 constexpr Test kTests137[] = {{"operation", Test::Kind::kIn, kValues136}};
 constexpr Value kValues138[] = {std::string_view{"btree"}};
 constexpr Test kTests139[] = {{"structure", Test::Kind::kIn, kValues138}};
-constexpr Value kValues140[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}};
+constexpr Value kValues140[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-f"}};
 constexpr Test kTests141[] = {{"operation", Test::Kind::kIn, kValues140}};
 constexpr Value kValues142[] = {std::string_view{"hash"}};
 constexpr Test kTests143[] = {{"structure", Test::Kind::kIn, kValues142}};
@@ -459,30 +459,41 @@ constexpr Value kValues182[] = {std::string_view{"btree"}, std::string_view{"has
 constexpr Test kTests183[] = {{"structure", Test::Kind::kIn, kValues182}};
 constexpr Value kValues184[] = {std::string_view{"uniform"}};
 constexpr Test kTests185[] = {{"distribution", Test::Kind::kDiffers, kValues184}};
-constexpr Value kValues186[] = {std::string_view{"scan"}};
+constexpr Value kValues186[] = {std::string_view{"insert"}, std::string_view{"update"}};
 constexpr Test kTests187[] = {{"operation", Test::Kind::kIn, kValues186}};
-constexpr Test kTests188[] = {{"scan_length", Test::Kind::kGiven, {}}};
-constexpr Test kTests189[] = {{"distribution", Test::Kind::kIn, kValues42}};
-constexpr Test kTests190[] = {{"zipf_alpha", Test::Kind::kGiven, {}}};
-constexpr Value kValues191[] = {std::string_view{"file"}};
-constexpr Test kTests192[] = {{"distribution", Test::Kind::kIn, kValues191}};
-constexpr Test kTests193[] = {{"keys_file", Test::Kind::kGiven, {}}};
-constexpr Value kValues194[] = {std::string_view{"btree"}, std::string_view{"hash"}};
-constexpr Test kTests195[] = {{"structure", Test::Kind::kIn, kValues194}};
-constexpr Value kValues196[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"relations"}};
-constexpr Value kValues197[] = {std::string_view{"lookup"}, std::string_view{"join"}};
-constexpr Test kTests198[] = {{"structure", Test::Kind::kIn, kValues196}, {"operation", Test::Kind::kIn, kValues197}};
-constexpr Test kTests199[] = {{"interleave", Test::Kind::kDiffers, kValues15}};
-constexpr Test kTests200[] = {{"interleave", Test::Kind::kDiffers, kValues15}, {"partitions", Test::Kind::kDiffers, kValues15}};
-constexpr Value kValues201[] = {std::int64_t{4294967297}};
-constexpr Test kTests202[] = {{"keys", Test::Kind::kBelow, kValues201}};
-constexpr Value kValues203[] = {std::int64_t{4}};
-constexpr Test kTests204[] = {{"key_bytes", Test::Kind::kIn, kValues203}};
+constexpr Test kTests188[] = {{"sharing", Test::Kind::kDiffers, kValues73}};
+constexpr Value kValues189[] = {std::string_view{"scan"}, std::string_view{"ycsb-e"}};
+constexpr Test kTests190[] = {{"operation", Test::Kind::kIn, kValues189}};
+constexpr Test kTests191[] = {{"scan_length", Test::Kind::kGiven, {}}};
+constexpr Value kValues192[] = {std::string_view{"zipf"}, std::string_view{"latest"}};
+constexpr Test kTests193[] = {{"distribution", Test::Kind::kIn, kValues192}};
+constexpr Test kTests194[] = {{"zipf_alpha", Test::Kind::kGiven, {}}};
+constexpr Value kValues195[] = {std::string_view{"ycsb-d"}};
+constexpr Test kTests196[] = {{"operation", Test::Kind::kIn, kValues195}};
+constexpr Value kValues197[] = {std::string_view{"latest"}};
+constexpr Test kTests198[] = {{"distribution", Test::Kind::kIn, kValues197}};
+constexpr Value kValues199[] = {std::string_view{"file"}};
+constexpr Value kValues200[] = {std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
+constexpr Test kTests201[] = {{"distribution", Test::Kind::kIn, kValues199}, {"operation", Test::Kind::kIn, kValues200}};
+constexpr Test kTests202[] = {{"distribution", Test::Kind::kIn, kValues199}};
+constexpr Test kTests203[] = {{"keys_file", Test::Kind::kGiven, {}}};
+constexpr Value kValues204[] = {std::string_view{"btree"}, std::string_view{"hash"}};
+constexpr Test kTests205[] = {{"structure", Test::Kind::kIn, kValues204}};
+constexpr Value kValues206[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"relations"}};
+constexpr Value kValues207[] = {std::string_view{"lookup"}, std::string_view{"join"}};
+constexpr Test kTests208[] = {{"structure", Test::Kind::kIn, kValues206}, {"operation", Test::Kind::kIn, kValues207}};
+constexpr Test kTests209[] = {{"interleave", Test::Kind::kDiffers, kValues15}};
+constexpr Test kTests210[] = {{"interleave", Test::Kind::kDiffers, kValues15}, {"partitions", Test::Kind::kDiffers, kValues15}};
+constexpr Value kValues211[] = {std::int64_t{4294967297}};
+constexpr Test kTests212[] = {{"keys", Test::Kind::kBelow, kValues211}};
+constexpr Value kValues213[] = {std::int64_t{4}};
+constexpr Test kTests214[] = {{"key_bytes", Test::Kind::kIn, kValues213}};
 constexpr Field kOpsPatternFields[] = {
     {.name = "structure", .required = true, .type = Type::kText, .choices = kValues131},
     {.name = "operation", .required = true, .type = Type::kText, .choices = kValues132},
     {.name = "keys", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{68719476736}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues35},
+    {.name = "sharing", .otherwise = std::string_view{"partitioned"}, .type = Type::kText, .choices = kValues37},
     {.name = "distribution", .otherwise = std::string_view{"uniform"}, .type = Type::kText, .choices = kValues133},
     {.name = "zipf_alpha", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{10}},
     {.name = "keys_file", .nullable = true, .type = Type::kText},
@@ -500,8 +511,8 @@ constexpr Field kOpsPatternFields[] = {
     {.name = "ratio", .nullable = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{32}},
     {.name = "sample_every", .otherwise = std::int64_t{64}, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{4096}},
 };
-constexpr Rule kRules205[] = {{"operation", "of btree is lookup or insert or update or scan", kTests139, kTests137}, {"operation", "of hash is lookup or insert or update", kTests143, kTests141}, {"operation", "of column is filter", kTests147, kTests145}, {"operation", "of relations is join", kTests151, kTests149}, {"operation", "of runs is merge", kTests155, kTests153}, {"operation", "of lsm is lookup", kTests159, kTests157}, {"inner_node", "goes with structure btree", kTests160, kTests139}, {"leaf_node", "goes with structure btree", kTests161, kTests139}, {"key_bytes", "goes with structure column", kTests162, kTests147}, {"selectivity", "goes with structure column", kTests163, kTests147}, {"found", "goes with structure column", kTests164, kTests147}, {"probe_ratio", "goes with structure relations", kTests165, kTests151}, {"misses", "goes with structure relations or lsm", kTests168, kTests167}, {"partitions", "goes with structure relations", kTests169, kTests151}, {"runs", "goes with structure runs", kTests170, kTests155}, {"ratio", "goes with structure lsm", kTests171, kTests159}, {"inner_node", "is what this structure needs", kTests172}, {"leaf_node", "is what this structure needs", kTests173}, {"key_bytes", "is what this structure needs", kTests174}, {"selectivity", "is what this structure needs", kTests175}, {"found", "is what this structure needs", kTests176}, {"probe_ratio", "is what this structure needs", kTests177}, {"misses", "is what this structure needs", kTests178}, {"partitions", "is what this structure needs", kTests179}, {"runs", "is what this structure needs", kTests180}, {"ratio", "is what this structure needs", kTests181}, {"distribution", "goes with structure btree or hash or lsm", kTests185, kTests183}, {"scan_length", "goes with operation scan", kTests188, kTests187}, {"operation", "scan needs a scan_length", kTests187, kTests188}, {"zipf_alpha", "goes with distribution zipf", kTests190, kTests189}, {"distribution", "zipf needs a zipf_alpha", kTests189, kTests190}, {"keys_file", "goes with distribution file", kTests193, kTests192}, {"distribution", "file needs a keys_file", kTests192, kTests193}, {"distribution", "file goes with structure btree or hash", kTests192, kTests195}, {"interleave", "goes with structure btree or hash or relations and operation lookup or join", kTests199, kTests198}, {"interleave", "goes with one partition: tables of several are cached", kTests200}, {"keys", "of 4 bytes are 4g at most, as positions of 4 bytes number them", kTests204, kTests202}};
-constexpr Table kOpsPattern{kOpsPatternFields, kRules205};
+constexpr Rule kRules215[] = {{"operation", "of btree is lookup or insert or update or scan or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-e or ycsb-f", kTests139, kTests137}, {"operation", "of hash is lookup or insert or update or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-f", kTests143, kTests141}, {"operation", "of column is filter", kTests147, kTests145}, {"operation", "of relations is join", kTests151, kTests149}, {"operation", "of runs is merge", kTests155, kTests153}, {"operation", "of lsm is lookup", kTests159, kTests157}, {"inner_node", "goes with structure btree", kTests160, kTests139}, {"leaf_node", "goes with structure btree", kTests161, kTests139}, {"key_bytes", "goes with structure column", kTests162, kTests147}, {"selectivity", "goes with structure column", kTests163, kTests147}, {"found", "goes with structure column", kTests164, kTests147}, {"probe_ratio", "goes with structure relations", kTests165, kTests151}, {"misses", "goes with structure relations or lsm", kTests168, kTests167}, {"partitions", "goes with structure relations", kTests169, kTests151}, {"runs", "goes with structure runs", kTests170, kTests155}, {"ratio", "goes with structure lsm", kTests171, kTests159}, {"inner_node", "is what this structure needs", kTests172}, {"leaf_node", "is what this structure needs", kTests173}, {"key_bytes", "is what this structure needs", kTests174}, {"selectivity", "is what this structure needs", kTests175}, {"found", "is what this structure needs", kTests176}, {"probe_ratio", "is what this structure needs", kTests177}, {"misses", "is what this structure needs", kTests178}, {"partitions", "is what this structure needs", kTests179}, {"runs", "is what this structure needs", kTests180}, {"ratio", "is what this structure needs", kTests181}, {"distribution", "goes with structure btree or hash or lsm", kTests185, kTests183}, {"sharing", "goes with operation insert or update", kTests188, kTests187}, {"scan_length", "goes with operation scan or ycsb-e", kTests191, kTests190}, {"operation", "scans need a scan_length", kTests190, kTests191}, {"zipf_alpha", "goes with distribution zipf or latest", kTests194, kTests193}, {"distribution", "zipf and latest need a zipf_alpha", kTests193, kTests194}, {"distribution", "latest goes with operation ycsb-d", kTests198, kTests196}, {"distribution", "keys of a file do not go with churn, ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-e, ycsb-f", kTests201}, {"keys_file", "goes with distribution file", kTests203, kTests202}, {"distribution", "file needs a keys_file", kTests202, kTests203}, {"distribution", "file goes with structure btree or hash", kTests202, kTests205}, {"interleave", "goes with structure btree or hash or relations and operation lookup or join", kTests209, kTests208}, {"interleave", "goes with one partition: tables of several are cached", kTests210}, {"keys", "of 4 bytes are 4g at most, as positions of 4 bytes number them", kTests214, kTests212}};
+constexpr Table kOpsPattern{kOpsPatternFields, kRules215};
 
 constexpr Field kOpsSpecFields[] = {
     {.name = "kind", .otherwise = std::string_view{"ops"}, .type = Type::kText, .choices = kValues128},
@@ -517,63 +528,63 @@ constexpr Field kOpsSpecFields[] = {
 };
 constexpr Table kOpsSpec{kOpsSpecFields};
 
-constexpr Value kValues206[] = {std::string_view{"gpu-copy"}};
-constexpr Test kTests207[] = {{"row_bytes", Test::Kind::kGiven, {}}, {"pitch", Test::Kind::kIn, kValues71}};
-constexpr Test kTests208[] = {{"pitch", Test::Kind::kGiven, {}}, {"row_bytes", Test::Kind::kIn, kValues71}};
-constexpr Value kValues209[] = {std::string_view{"row_bytes"}};
-constexpr Test kTests210[] = {{"pitch", Test::Kind::kBelow, kValues209}};
-constexpr Test kTests211[] = {{"size", Test::Kind::kUneven, kValues209}};
+constexpr Value kValues216[] = {std::string_view{"gpu-copy"}};
+constexpr Test kTests217[] = {{"row_bytes", Test::Kind::kGiven, {}}, {"pitch", Test::Kind::kIn, kValues71}};
+constexpr Test kTests218[] = {{"pitch", Test::Kind::kGiven, {}}, {"row_bytes", Test::Kind::kIn, kValues71}};
+constexpr Value kValues219[] = {std::string_view{"row_bytes"}};
+constexpr Test kTests220[] = {{"pitch", Test::Kind::kBelow, kValues219}};
+constexpr Test kTests221[] = {{"size", Test::Kind::kUneven, kValues219}};
 constexpr Field kGpuCopyPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
     {.name = "offset", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4398046511104}},
     {.name = "row_bytes", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
     {.name = "pitch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
 };
-constexpr Rule kRules212[] = {{"row_bytes", "goes with a pitch", kTests207}, {"pitch", "goes with row_bytes", kTests208}, {"pitch", "is smaller than row_bytes", kTests210}, {"size", "is not a whole number of rows", kTests211}};
-constexpr Table kGpuCopyPattern{kGpuCopyPatternFields, kRules212};
+constexpr Rule kRules222[] = {{"row_bytes", "goes with a pitch", kTests217}, {"pitch", "goes with row_bytes", kTests218}, {"pitch", "is smaller than row_bytes", kTests220}, {"size", "is not a whole number of rows", kTests221}};
+constexpr Table kGpuCopyPattern{kGpuCopyPatternFields, kRules222};
 
-constexpr Value kValues213[] = {std::string_view{"host"}};
-constexpr Value kValues214[] = {std::string_view{"pinned"}, std::string_view{"write-combined"}, std::string_view{"registered"}, std::string_view{"pageable"}, std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
-constexpr Value kValues215[] = {std::string_view{"pageable"}, std::string_view{"registered"}};
-constexpr Test kTests216[] = {{"memory", Test::Kind::kIn, kValues215}};
-constexpr Value kValues217[] = {std::string_view{"base"}};
-constexpr Test kTests218[] = {{"pages", Test::Kind::kDiffers, kValues217}};
+constexpr Value kValues223[] = {std::string_view{"host"}};
+constexpr Value kValues224[] = {std::string_view{"pinned"}, std::string_view{"write-combined"}, std::string_view{"registered"}, std::string_view{"pageable"}, std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
+constexpr Value kValues225[] = {std::string_view{"pageable"}, std::string_view{"registered"}};
+constexpr Test kTests226[] = {{"memory", Test::Kind::kIn, kValues225}};
+constexpr Value kValues227[] = {std::string_view{"base"}};
+constexpr Test kTests228[] = {{"pages", Test::Kind::kDiffers, kValues227}};
 constexpr Field kHostPlaceFields[] = {
-    {.name = "where", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues213},
-    {.name = "memory", .otherwise = std::string_view{"pinned"}, .type = Type::kText, .choices = kValues214},
+    {.name = "where", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues223},
+    {.name = "memory", .otherwise = std::string_view{"pinned"}, .type = Type::kText, .choices = kValues224},
     {.name = "placement", .required = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules91},
     {.name = "pages", .otherwise = std::string_view{"base"}, .type = Type::kText, .choices = kValues35},
 };
-constexpr Rule kRules219[] = {{"pages", "only pageable and registered memory has a choice of pages", kTests218, kTests216}, {"placement", "only pageable and registered memory spans several nodes", kTests93, kTests216}};
-constexpr Table kHostPlace{kHostPlaceFields, kRules219};
+constexpr Rule kRules229[] = {{"pages", "only pageable and registered memory has a choice of pages", kTests228, kTests226}, {"placement", "only pageable and registered memory spans several nodes", kTests93, kTests226}};
+constexpr Table kHostPlace{kHostPlaceFields, kRules229};
 
-constexpr Value kValues220[] = {std::string_view{"gpu"}};
+constexpr Value kValues230[] = {std::string_view{"gpu"}};
 constexpr Field kGpuPlaceFields[] = {
-    {.name = "where", .otherwise = std::string_view{"gpu"}, .type = Type::kText, .choices = kValues220},
+    {.name = "where", .otherwise = std::string_view{"gpu"}, .type = Type::kText, .choices = kValues230},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
 };
 constexpr Table kGpuPlace{kGpuPlaceFields};
 
-constexpr Variant kVariants221[] = {{"where", "host", &kHostPlace}, {"where", "gpu", &kGpuPlace}};
-constexpr Value kValues222[] = {std::string_view{"ce"}, std::string_view{"sm"}, std::string_view{"tma"}};
-constexpr Test kTests223[] = {{"source.where", Test::Kind::kIn, kValues213}, {"destination.where", Test::Kind::kIn, kValues213}};
-constexpr Value kValues224[] = {std::string_view{"managed"}};
-constexpr Test kTests225[] = {{"destination.memory", Test::Kind::kIn, kValues224}};
+constexpr Variant kVariants231[] = {{"where", "host", &kHostPlace}, {"where", "gpu", &kGpuPlace}};
+constexpr Value kValues232[] = {std::string_view{"ce"}, std::string_view{"sm"}, std::string_view{"tma"}};
+constexpr Test kTests233[] = {{"source.where", Test::Kind::kIn, kValues223}, {"destination.where", Test::Kind::kIn, kValues223}};
+constexpr Value kValues234[] = {std::string_view{"managed"}};
+constexpr Test kTests235[] = {{"destination.memory", Test::Kind::kIn, kValues234}};
 constexpr Field kTransferFields[] = {
     {.name = "name", .required = true, .type = Type::kText},
-    {.name = "source", .required = true, .type = Type::kObject, .variants = kVariants221},
-    {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants221},
+    {.name = "source", .required = true, .type = Type::kObject, .variants = kVariants231},
+    {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants231},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
-    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues222},
+    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues232},
     {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
-constexpr Rule kRules226[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests223}, {"destination", "managed memory comes over on demand as a source only", kTests225}};
-constexpr Table kTransfer{kTransferFields, kRules226};
+constexpr Rule kRules236[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests233}, {"destination", "managed memory comes over on demand as a source only", kTests235}};
+constexpr Table kTransfer{kTransferFields, kRules236};
 
-constexpr Field kFields227[] = {{.type = Type::kObject, .table = &kTransfer}};
+constexpr Field kFields237[] = {{.type = Type::kObject, .table = &kTransfer}};
 constexpr Field kGpuCopySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-copy"}, .type = Type::kText, .choices = kValues206},
+    {.name = "kind", .otherwise = std::string_view{"gpu-copy"}, .type = Type::kText, .choices = kValues216},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -583,36 +594,36 @@ constexpr Field kGpuCopySpecFields[] = {
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuCopyPattern},
     {.name = "verify", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "call_latency", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields227},
+    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields237},
 };
 constexpr Table kGpuCopySpec{kGpuCopySpecFields};
 
-constexpr Value kValues228[] = {std::string_view{"gpu-ranks"}};
+constexpr Value kValues238[] = {std::string_view{"gpu-ranks"}};
 constexpr Field kGpuRanksPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
 };
 constexpr Table kGpuRanksPattern{kGpuRanksPatternFields};
 
-constexpr Field kFields229[] = {{.type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}}};
-constexpr Field kFields230[] = {{.type = Type::kText}};
-constexpr Value kValues231[] = {std::string_view{"any"}, std::string_view{"fabric"}, std::string_view{"ipc"}};
-constexpr Value kValues232[] = {std::string_view{"source"}};
-constexpr Test kTests233[] = {{"destination", Test::Kind::kSame, kValues232}};
+constexpr Field kFields239[] = {{.type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}}};
+constexpr Field kFields240[] = {{.type = Type::kText}};
+constexpr Value kValues241[] = {std::string_view{"any"}, std::string_view{"fabric"}, std::string_view{"ipc"}};
+constexpr Value kValues242[] = {std::string_view{"source"}};
+constexpr Test kTests243[] = {{"destination", Test::Kind::kSame, kValues242}};
 constexpr Field kRankTransferFields[] = {
     {.name = "name", .required = true, .type = Type::kText},
     {.name = "source", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "destination", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "rank", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
-    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues222},
+    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues232},
     {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
-constexpr Rule kRules234[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests233}};
-constexpr Table kRankTransfer{kRankTransferFields, kRules234};
+constexpr Rule kRules244[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests243}};
+constexpr Table kRankTransfer{kRankTransferFields, kRules244};
 
-constexpr Field kFields235[] = {{.type = Type::kObject, .table = &kRankTransfer}};
+constexpr Field kFields245[] = {{.type = Type::kObject, .table = &kRankTransfer}};
 constexpr Field kGpuRanksSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-ranks"}, .type = Type::kText, .choices = kValues228},
+    {.name = "kind", .otherwise = std::string_view{"gpu-ranks"}, .type = Type::kText, .choices = kValues238},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -621,33 +632,33 @@ constexpr Field kGpuRanksSpecFields[] = {
     {.name = "trace", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuRanksPattern},
     {.name = "rank", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
-    {.name = "gpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields229},
-    {.name = "hosts", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields230},
-    {.name = "handles", .otherwise = std::string_view{"any"}, .type = Type::kText, .choices = kValues231},
+    {.name = "gpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields239},
+    {.name = "hosts", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields240},
+    {.name = "handles", .otherwise = std::string_view{"any"}, .type = Type::kText, .choices = kValues241},
     {.name = "verify", .otherwise = Value{true}, .type = Type::kBoolean},
-    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 16384, .element = kFields235},
+    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 16384, .element = kFields245},
 };
 constexpr Table kGpuRanksSpec{kGpuRanksSpecFields};
 
-constexpr Value kValues236[] = {std::string_view{"gpu-memory"}};
-constexpr Value kValues237[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"copy"}, std::string_view{"scale"}, std::string_view{"add"}, std::string_view{"triad"}, std::string_view{"random"}};
-constexpr Value kValues238[] = {std::string_view{"random"}};
-constexpr Test kTests239[] = {{"operation", Test::Kind::kIn, kValues238}};
-constexpr Value kValues240[] = {std::int64_t{32}};
-constexpr Test kTests241[] = {{"access_size", Test::Kind::kDiffers, kValues240}};
-constexpr Value kValues242[] = {std::int64_t{68719476736}};
-constexpr Test kTests243[] = {{"size", Test::Kind::kBelow, kValues242}};
-constexpr Test kTests244[] = {{"size", Test::Kind::kBelow, kValues51}};
+constexpr Value kValues246[] = {std::string_view{"gpu-memory"}};
+constexpr Value kValues247[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"copy"}, std::string_view{"scale"}, std::string_view{"add"}, std::string_view{"triad"}, std::string_view{"random"}};
+constexpr Value kValues248[] = {std::string_view{"random"}};
+constexpr Test kTests249[] = {{"operation", Test::Kind::kIn, kValues248}};
+constexpr Value kValues250[] = {std::int64_t{32}};
+constexpr Test kTests251[] = {{"access_size", Test::Kind::kDiffers, kValues250}};
+constexpr Value kValues252[] = {std::int64_t{68719476736}};
+constexpr Test kTests253[] = {{"size", Test::Kind::kBelow, kValues252}};
+constexpr Test kTests254[] = {{"size", Test::Kind::kBelow, kValues51}};
 constexpr Field kGpuMemoryPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues237},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues247},
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{64}, .most = std::int64_t{1125899906842624}},
     {.name = "access_size", .otherwise = std::int64_t{32}, .type = Type::kInteger, .power_of_two = true, .least = std::int64_t{16}, .most = std::int64_t{512}},
 };
-constexpr Rule kRules245[] = {{"access_size", "goes with operation random", kTests241, kTests239}, {"size", "has to be below 64 GiB of operation random", kTests239, kTests243}, {"size", "is smaller than access_size", kTests244}};
-constexpr Table kGpuMemoryPattern{kGpuMemoryPatternFields, kRules245};
+constexpr Rule kRules255[] = {{"access_size", "goes with operation random", kTests251, kTests249}, {"size", "has to be below 64 GiB of operation random", kTests249, kTests253}, {"size", "is smaller than access_size", kTests254}};
+constexpr Table kGpuMemoryPattern{kGpuMemoryPatternFields, kRules255};
 
 constexpr Field kGpuMemorySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-memory"}, .type = Type::kText, .choices = kValues236},
+    {.name = "kind", .otherwise = std::string_view{"gpu-memory"}, .type = Type::kText, .choices = kValues246},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -659,28 +670,28 @@ constexpr Field kGpuMemorySpecFields[] = {
 };
 constexpr Table kGpuMemorySpec{kGpuMemorySpecFields};
 
-constexpr Value kValues246[] = {std::string_view{"gpu-latency"}};
-constexpr Value kValues247[] = {std::string_view{"sm"}, std::string_view{"tma"}};
-constexpr Value kValues248[] = {std::string_view{"random"}, std::string_view{"linear"}};
+constexpr Value kValues256[] = {std::string_view{"gpu-latency"}};
+constexpr Value kValues257[] = {std::string_view{"sm"}, std::string_view{"tma"}};
+constexpr Value kValues258[] = {std::string_view{"random"}, std::string_view{"linear"}};
 constexpr Field kGpuLatencyPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{64}, .most = std::int64_t{1125899906842624}},
     {.name = "stride", .otherwise = std::int64_t{128}, .type = Type::kInteger, .multiple = 8, .least = std::int64_t{8}, .most = std::int64_t{1048576}},
-    {.name = "order", .otherwise = std::string_view{"random"}, .type = Type::kText, .choices = kValues248},
+    {.name = "order", .otherwise = std::string_view{"random"}, .type = Type::kText, .choices = kValues258},
 };
 constexpr Table kGpuLatencyPattern{kGpuLatencyPatternFields};
 
-constexpr Value kValues249[] = {std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
-constexpr Test kTests250[] = {{"memory.memory", Test::Kind::kIn, kValues249}};
-constexpr Value kValues251[] = {std::string_view{"sm"}};
-constexpr Test kTests252[] = {{"engine", Test::Kind::kIn, kValues251}};
-constexpr Value kValues253[] = {Value{false}};
-constexpr Test kTests254[] = {{"per_sm", Test::Kind::kDiffers, kValues253}};
-constexpr Test kTests255[] = {{"every_sm", Test::Kind::kDiffers, kValues253}};
-constexpr Value kValues256[] = {std::int64_t{16}};
-constexpr Value kValues257[] = {std::string_view{"tma"}};
-constexpr Test kTests258[] = {{"pattern.stride", Test::Kind::kUneven, kValues256}, {"engine", Test::Kind::kIn, kValues257}};
+constexpr Value kValues259[] = {std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
+constexpr Test kTests260[] = {{"memory.memory", Test::Kind::kIn, kValues259}};
+constexpr Value kValues261[] = {std::string_view{"sm"}};
+constexpr Test kTests262[] = {{"engine", Test::Kind::kIn, kValues261}};
+constexpr Value kValues263[] = {Value{false}};
+constexpr Test kTests264[] = {{"per_sm", Test::Kind::kDiffers, kValues263}};
+constexpr Test kTests265[] = {{"every_sm", Test::Kind::kDiffers, kValues263}};
+constexpr Value kValues266[] = {std::int64_t{16}};
+constexpr Value kValues267[] = {std::string_view{"tma"}};
+constexpr Test kTests268[] = {{"pattern.stride", Test::Kind::kUneven, kValues266}, {"engine", Test::Kind::kIn, kValues267}};
 constexpr Field kGpuLatencySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-latency"}, .type = Type::kText, .choices = kValues246},
+    {.name = "kind", .otherwise = std::string_view{"gpu-latency"}, .type = Type::kText, .choices = kValues256},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -688,28 +699,28 @@ constexpr Field kGpuLatencySpecFields[] = {
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields29, .distinct = true},
     {.name = "trace", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
-    {.name = "memory", .required = true, .type = Type::kObject, .variants = kVariants221},
-    {.name = "engine", .otherwise = std::string_view{"sm"}, .type = Type::kText, .choices = kValues247},
+    {.name = "memory", .required = true, .type = Type::kObject, .variants = kVariants231},
+    {.name = "engine", .otherwise = std::string_view{"sm"}, .type = Type::kText, .choices = kValues257},
     {.name = "per_sm", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "every_sm", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuLatencyPattern},
 };
-constexpr Rule kRules259[] = {{"memory", "migrates; a chase goes through memory that stays where it is", kTests250}, {"per_sm", "goes with engine sm", kTests254, kTests252}, {"every_sm", "goes with engine sm", kTests255, kTests252}, {"pattern.stride", "has to be a multiple of 16 for engine tma", kTests258}};
-constexpr Table kGpuLatencySpec{kGpuLatencySpecFields, kRules259};
+constexpr Rule kRules269[] = {{"memory", "migrates; a chase goes through memory that stays where it is", kTests260}, {"per_sm", "goes with engine sm", kTests264, kTests262}, {"every_sm", "goes with engine sm", kTests265, kTests262}, {"pattern.stride", "has to be a multiple of 16 for engine tma", kTests268}};
+constexpr Table kGpuLatencySpec{kGpuLatencySpecFields, kRules269};
 
-constexpr Value kValues260[] = {std::string_view{"io"}};
-constexpr Value kValues261[] = {std::string_view{"host"}, std::string_view{"device"}, std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests262[] = {{"memory", Test::Kind::kIn, kValues213}};
-constexpr Test kTests263[] = {{"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests264[] = {{"gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests265[] = {{"memory", Test::Kind::kDiffers, kValues213}};
+constexpr Value kValues270[] = {std::string_view{"io"}};
+constexpr Value kValues271[] = {std::string_view{"host"}, std::string_view{"device"}, std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests272[] = {{"memory", Test::Kind::kIn, kValues223}};
+constexpr Test kTests273[] = {{"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests274[] = {{"gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests275[] = {{"memory", Test::Kind::kDiffers, kValues223}};
 constexpr Field kBuffersFields[] = {
-    {.name = "memory", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues261},
+    {.name = "memory", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues271},
     {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules129},
     {.name = "gpu", .nullable = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
 };
-constexpr Rule kRules266[] = {{"placement", "goes with memory host", kTests263, kTests262}, {"memory", "host needs a placement", kTests262, kTests263}, {"memory", "only host needs no gpu", kTests265, kTests264}};
-constexpr Table kBuffers{kBuffersFields, kRules266};
+constexpr Rule kRules276[] = {{"placement", "goes with memory host", kTests273, kTests272}, {"memory", "host needs a placement", kTests272, kTests273}, {"memory", "only host needs no gpu", kTests275, kTests274}};
+constexpr Table kBuffers{kBuffersFields, kRules276};
 
 constexpr Field kOwnedFilesFields[] = {
     {.name = "count", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{65536}},
@@ -721,21 +732,21 @@ constexpr Field kOwnedFilesFields[] = {
 };
 constexpr Table kOwnedFiles{kOwnedFilesFields};
 
-constexpr Value kValues267[] = {std::string_view{"parts"}};
-constexpr Test kTests268[] = {{"part", Test::Kind::kBelow, kValues267}};
-constexpr Test kTests269[] = {{"part", Test::Kind::kGiven, {}}};
-constexpr Test kTests270[] = {{"wait_s", Test::Kind::kGiven, {}}, {"name", Test::Kind::kIn, kValues10}};
+constexpr Value kValues277[] = {std::string_view{"parts"}};
+constexpr Test kTests278[] = {{"part", Test::Kind::kBelow, kValues277}};
+constexpr Test kTests279[] = {{"part", Test::Kind::kGiven, {}}};
+constexpr Test kTests280[] = {{"wait_s", Test::Kind::kGiven, {}}, {"name", Test::Kind::kIn, kValues10}};
 constexpr Field kCommonFileFields[] = {
     {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{0,64}$"},
     {.name = "parts", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "part", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{999999}},
     {.name = "wait_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
 };
-constexpr Rule kRules271[] = {{"part", "has to be below parts", kTests269, kTests268}, {"wait_s", "goes with a name", kTests270}};
-constexpr Table kCommonFile{kCommonFileFields, kRules271};
+constexpr Rule kRules281[] = {{"part", "has to be below parts", kTests279, kTests278}, {"wait_s", "goes with a name", kTests280}};
+constexpr Table kCommonFile{kCommonFileFields, kRules281};
 
-constexpr Test kTests272[] = {{"size", Test::Kind::kGiven, {}}, {"count", Test::Kind::kIn, kValues15}};
-constexpr Test kTests273[] = {{"common.parts", Test::Kind::kDiffers, kValues15}};
+constexpr Test kTests282[] = {{"size", Test::Kind::kGiven, {}}, {"count", Test::Kind::kIn, kValues15}};
+constexpr Test kTests283[] = {{"common.parts", Test::Kind::kDiffers, kValues15}};
 constexpr Field kPathFilesFields[] = {
     {.name = "count", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{65536}},
     {.name = "keep", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -746,8 +757,8 @@ constexpr Field kPathFilesFields[] = {
     {.name = "overwrite", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "common", .nullable = true, .type = Type::kObject, .table = &kCommonFile},
 };
-constexpr Rule kRules274[] = {{"common", "is one file of a given size", kTests273, kTests272}};
-constexpr Table kPathFiles{kPathFilesFields, kRules274};
+constexpr Rule kRules284[] = {{"common", "is one file of a given size", kTests283, kTests282}};
+constexpr Table kPathFiles{kPathFilesFields, kRules284};
 
 constexpr Field kDeviceFilesFields[] = {
     {.name = "device", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
@@ -758,63 +769,63 @@ constexpr Field kDeviceFilesFields[] = {
 };
 constexpr Table kDeviceFiles{kDeviceFilesFields};
 
-constexpr Variant kVariants275[] = {{"directory", "", &kOwnedFiles}, {"path", "", &kPathFiles}, {"device", "", &kDeviceFiles}};
-constexpr Value kValues276[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"mix"}};
+constexpr Variant kVariants285[] = {{"directory", "", &kOwnedFiles}, {"path", "", &kPathFiles}, {"device", "", &kDeviceFiles}};
+constexpr Value kValues286[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"mix"}};
 constexpr Field kBlockShareFields[] = {
     {.name = "bytes", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "weight", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
 };
 constexpr Table kBlockShare{kBlockShareFields};
 
-constexpr Field kFields277[] = {{.type = Type::kObject, .table = &kBlockShare}};
-constexpr Value kValues278[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Value kValues279[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
-constexpr Value kValues280[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
-constexpr Value kValues281[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
-constexpr Value kValues282[] = {std::string_view{"mix"}};
-constexpr Test kTests283[] = {{"operation", Test::Kind::kIn, kValues282}};
-constexpr Test kTests284[] = {{"read_percent", Test::Kind::kGiven, {}}};
-constexpr Test kTests285[] = {{"zipf", Test::Kind::kGiven, {}}};
-constexpr Test kTests286[] = {{"rate", Test::Kind::kGiven, {}}};
-constexpr Test kTests287[] = {{"arrivals", Test::Kind::kGiven, {}}};
-constexpr Test kTests288[] = {{"iopoll", Test::Kind::kIn, kValues12}, {"direct", Test::Kind::kIn, kValues253}};
-constexpr Value kValues289[] = {std::string_view{"io_uring"}};
-constexpr Test kTests290[] = {{"backend", Test::Kind::kIn, kValues289}};
-constexpr Test kTests291[] = {{"sqpoll", Test::Kind::kDiffers, kValues253}};
-constexpr Test kTests292[] = {{"iopoll", Test::Kind::kDiffers, kValues253}};
-constexpr Value kValues293[] = {std::string_view{"posix"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
-constexpr Test kTests294[] = {{"depth", Test::Kind::kDiffers, kValues15}, {"backend", Test::Kind::kIn, kValues293}};
-constexpr Value kValues295[] = {std::string_view{"mmap"}};
-constexpr Test kTests296[] = {{"direct", Test::Kind::kIn, kValues12}, {"backend", Test::Kind::kIn, kValues295}};
-constexpr Value kValues297[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
-constexpr Test kTests298[] = {{"backend", Test::Kind::kIn, kValues297}};
-constexpr Test kTests299[] = {{"cufile", Test::Kind::kGiven, {}}};
-constexpr Test kTests300[] = {{"end_fsync", Test::Kind::kIn, kValues12}, {"amount", Test::Kind::kIn, kValues71}};
-constexpr Test kTests301[] = {{"time_limit_s", Test::Kind::kGiven, {}}, {"amount", Test::Kind::kIn, kValues71}};
-constexpr Test kTests302[] = {{"ramp_s", Test::Kind::kDiffers, kValues8}, {"amount", Test::Kind::kGiven, {}}};
-constexpr Test kTests303[] = {{"fsync", Test::Kind::kDiffers, kValues8}, {"operation", Test::Kind::kIn, kValues120}};
-constexpr Test kTests304[] = {{"fdatasync", Test::Kind::kDiffers, kValues8}, {"operation", Test::Kind::kIn, kValues120}};
-constexpr Test kTests305[] = {{"end_fsync", Test::Kind::kIn, kValues12}, {"operation", Test::Kind::kIn, kValues120}};
-constexpr Value kValues306[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Test kTests307[] = {{"backend", Test::Kind::kIn, kValues306}};
-constexpr Value kValues308[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
-constexpr Test kTests309[] = {{"require", Test::Kind::kIn, kValues308}};
-constexpr Value kValues310[] = {std::string_view{"odirect"}};
-constexpr Test kTests311[] = {{"require", Test::Kind::kIn, kValues310}, {"direct", Test::Kind::kIn, kValues253}};
+constexpr Field kFields287[] = {{.type = Type::kObject, .table = &kBlockShare}};
+constexpr Value kValues288[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Value kValues289[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
+constexpr Value kValues290[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
+constexpr Value kValues291[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
+constexpr Value kValues292[] = {std::string_view{"mix"}};
+constexpr Test kTests293[] = {{"operation", Test::Kind::kIn, kValues292}};
+constexpr Test kTests294[] = {{"read_percent", Test::Kind::kGiven, {}}};
+constexpr Test kTests295[] = {{"zipf", Test::Kind::kGiven, {}}};
+constexpr Test kTests296[] = {{"rate", Test::Kind::kGiven, {}}};
+constexpr Test kTests297[] = {{"arrivals", Test::Kind::kGiven, {}}};
+constexpr Test kTests298[] = {{"iopoll", Test::Kind::kIn, kValues12}, {"direct", Test::Kind::kIn, kValues263}};
+constexpr Value kValues299[] = {std::string_view{"io_uring"}};
+constexpr Test kTests300[] = {{"backend", Test::Kind::kIn, kValues299}};
+constexpr Test kTests301[] = {{"sqpoll", Test::Kind::kDiffers, kValues263}};
+constexpr Test kTests302[] = {{"iopoll", Test::Kind::kDiffers, kValues263}};
+constexpr Value kValues303[] = {std::string_view{"posix"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
+constexpr Test kTests304[] = {{"depth", Test::Kind::kDiffers, kValues15}, {"backend", Test::Kind::kIn, kValues303}};
+constexpr Value kValues305[] = {std::string_view{"mmap"}};
+constexpr Test kTests306[] = {{"direct", Test::Kind::kIn, kValues12}, {"backend", Test::Kind::kIn, kValues305}};
+constexpr Value kValues307[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
+constexpr Test kTests308[] = {{"backend", Test::Kind::kIn, kValues307}};
+constexpr Test kTests309[] = {{"cufile", Test::Kind::kGiven, {}}};
+constexpr Test kTests310[] = {{"end_fsync", Test::Kind::kIn, kValues12}, {"amount", Test::Kind::kIn, kValues71}};
+constexpr Test kTests311[] = {{"time_limit_s", Test::Kind::kGiven, {}}, {"amount", Test::Kind::kIn, kValues71}};
+constexpr Test kTests312[] = {{"ramp_s", Test::Kind::kDiffers, kValues8}, {"amount", Test::Kind::kGiven, {}}};
+constexpr Test kTests313[] = {{"fsync", Test::Kind::kDiffers, kValues8}, {"operation", Test::Kind::kIn, kValues120}};
+constexpr Test kTests314[] = {{"fdatasync", Test::Kind::kDiffers, kValues8}, {"operation", Test::Kind::kIn, kValues120}};
+constexpr Test kTests315[] = {{"end_fsync", Test::Kind::kIn, kValues12}, {"operation", Test::Kind::kIn, kValues120}};
+constexpr Value kValues316[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Test kTests317[] = {{"backend", Test::Kind::kIn, kValues316}};
+constexpr Value kValues318[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
+constexpr Test kTests319[] = {{"require", Test::Kind::kIn, kValues318}};
+constexpr Value kValues320[] = {std::string_view{"odirect"}};
+constexpr Test kTests321[] = {{"require", Test::Kind::kIn, kValues320}, {"direct", Test::Kind::kIn, kValues263}};
 constexpr Field kIoPatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues276},
+    {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues286},
     {.name = "read_percent", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{99}},
     {.name = "order", .otherwise = std::string_view{"sequential"}, .type = Type::kText, .choices = kValues83},
     {.name = "zipf", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{10}},
     {.name = "block_size", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
-    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields277},
+    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields287},
     {.name = "align", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "misalign", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1048576}, .below = true},
     {.name = "offset", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1152921504606846976}},
     {.name = "range", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues278},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues288},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
-    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues279},
+    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues289},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "batch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "registered", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -826,69 +837,69 @@ constexpr Field kIoPatternFields[] = {
     {.name = "refill", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "compressible", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100}},
     {.name = "rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
-    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues280},
+    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues290},
     {.name = "amount", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
     {.name = "time_limit_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
     {.name = "ramp_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
     {.name = "verify", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues281},
+    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues291},
     {.name = "cufile", .nullable = true, .type = Type::kText, .longest = 4096, .pattern = "^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+=[^\\n]+$"},
 };
-constexpr Rule kRules312[] = {{"read_percent", "goes with operation mix", kTests284, kTests283}, {"operation", "mix needs a read_percent", kTests283, kTests284}, {"zipf", "goes with order zipf", kTests285, kTests43}, {"order", "zipf needs an exponent", kTests43, kTests285}, {"arrivals", "goes with rate", kTests287, kTests286}, {"rate", "needs arrivals", kTests286, kTests287}, {"iopoll", "needs direct I/O", kTests288}, {"sqpoll", "goes with backend io_uring", kTests291, kTests290}, {"iopoll", "goes with backend io_uring", kTests292, kTests290}, {"depth", "is 1: this backend has one operation a thread in flight", kTests294}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests296}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests299, kTests298}, {"end_fsync", "goes with amount", kTests300}, {"time_limit_s", "goes with amount", kTests301}, {"ramp_s", "goes with no amount", kTests302}, {"fsync", "goes with writes", kTests303}, {"fdatasync", "goes with writes", kTests304}, {"end_fsync", "goes with writes", kTests305}, {"require", "is a way to a GPU", kTests309, kTests307}, {"require", "odirect needs direct I/O", kTests311, kTests307}};
-constexpr Table kIoPattern{kIoPatternFields, kRules312};
+constexpr Rule kRules322[] = {{"read_percent", "goes with operation mix", kTests294, kTests293}, {"operation", "mix needs a read_percent", kTests293, kTests294}, {"zipf", "goes with order zipf", kTests295, kTests43}, {"order", "zipf needs an exponent", kTests43, kTests295}, {"arrivals", "goes with rate", kTests297, kTests296}, {"rate", "needs arrivals", kTests296, kTests297}, {"iopoll", "needs direct I/O", kTests298}, {"sqpoll", "goes with backend io_uring", kTests301, kTests300}, {"iopoll", "goes with backend io_uring", kTests302, kTests300}, {"depth", "is 1: this backend has one operation a thread in flight", kTests304}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests306}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests309, kTests308}, {"end_fsync", "goes with amount", kTests310}, {"time_limit_s", "goes with amount", kTests311}, {"ramp_s", "goes with no amount", kTests312}, {"fsync", "goes with writes", kTests313}, {"fdatasync", "goes with writes", kTests314}, {"end_fsync", "goes with writes", kTests315}, {"require", "is a way to a GPU", kTests319, kTests317}, {"require", "odirect needs direct I/O", kTests321, kTests317}};
+constexpr Table kIoPattern{kIoPatternFields, kRules322};
 
 constexpr Field kIoJobFields[] = {
     {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields29},
     {.name = "buffers", .required = true, .type = Type::kObject, .table = &kBuffers},
-    {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants275},
+    {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants285},
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .nullable = true, .type = Type::kObject, .table = &kIoPattern},
 };
 constexpr Table kIoJob{kIoJobFields};
 
-constexpr Field kFields313[] = {{.type = Type::kObject, .table = &kIoJob}};
-constexpr Value kValues314[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Field kFields323[] = {{.type = Type::kObject, .table = &kIoJob}};
+constexpr Value kValues324[] = {std::string_view{"written"}, std::string_view{"steady"}};
 constexpr Field kTimeSeriesFields[] = {
-    {.name = "until", .required = true, .type = Type::kText, .choices = kValues314},
+    {.name = "until", .required = true, .type = Type::kText, .choices = kValues324},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "round_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
 constexpr Field kIoSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"io"}, .type = Type::kText, .choices = kValues260},
+    {.name = "kind", .otherwise = std::string_view{"io"}, .type = Type::kText, .choices = kValues270},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
-    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields313, .distinct = true, .distinct_by = "name"},
+    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields323, .distinct = true, .distinct_by = "name"},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kIoPattern},
     {.name = "series", .nullable = true, .type = Type::kObject, .table = &kTimeSeries},
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues315[] = {std::string_view{"files"}};
-constexpr Value kValues316[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues317[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues318[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues319[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests320[] = {{"operation", Test::Kind::kIn, kValues319}};
-constexpr Value kValues321[] = {std::string_view{"no"}};
-constexpr Test kTests322[] = {{"fsync", Test::Kind::kDiffers, kValues321}};
+constexpr Value kValues325[] = {std::string_view{"files"}};
+constexpr Value kValues326[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues327[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues328[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues329[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests330[] = {{"operation", Test::Kind::kIn, kValues329}};
+constexpr Value kValues331[] = {std::string_view{"no"}};
+constexpr Test kTests332[] = {{"fsync", Test::Kind::kDiffers, kValues331}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues316},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues326},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues317},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues318},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues327},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues328},
 };
-constexpr Rule kRules323[] = {{"fsync", "goes with operation create or unlink", kTests322, kTests320}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules323};
+constexpr Rule kRules333[] = {{"fsync", "goes with operation create or unlink", kTests332, kTests330}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules333};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues315},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues325},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -900,32 +911,32 @@ constexpr Field kFilesSpecFields[] = {
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues324[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests325[] = {{"policy", Test::Kind::kDiffers, kValues24}};
-constexpr Value kValues326[] = {std::string_view{"pool-objects"}, std::string_view{"device"}};
-constexpr Test kTests327[] = {{"persistent.backing", Test::Kind::kIn, kValues326}};
-constexpr Rule kRules328[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests325}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests327}};
-constexpr Value kValues329[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues334[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests335[] = {{"policy", Test::Kind::kDiffers, kValues24}};
+constexpr Value kValues336[] = {std::string_view{"pool-objects"}, std::string_view{"device"}};
+constexpr Test kTests337[] = {{"persistent.backing", Test::Kind::kIn, kValues336}};
+constexpr Rule kRules338[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests335}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests337}};
+constexpr Value kValues339[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues35},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues329},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues339},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules330[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests294}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules330};
+constexpr Rule kRules340[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests304}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules340};
 
-constexpr Test kTests331[] = {{"directory", Test::Kind::kIn, kValues71}};
-constexpr Test kTests332[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests333[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests334[] = {{"pattern.backend", Test::Kind::kIn, kValues306}};
-constexpr Test kTests335[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests336[] = {{"pattern.kills", Test::Kind::kDiffers, kValues8}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests341[] = {{"directory", Test::Kind::kIn, kValues71}};
+constexpr Test kTests342[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests343[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests344[] = {{"pattern.backend", Test::Kind::kIn, kValues316}};
+constexpr Test kTests345[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests346[] = {{"pattern.kills", Test::Kind::kDiffers, kValues8}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues324},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues334},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -934,17 +945,17 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules328},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules338},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules337[] = {{"directory", "or a placement is needed", kTests331, kTests263}, {"directory", "does not go with a placement", kTests332}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests334, kTests333}, {"pattern.backend", "of files takes no state on a GPU", kTests335, kTests334}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests336}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules337};
+constexpr Rule kRules347[] = {{"directory", "or a placement is needed", kTests341, kTests273}, {"directory", "does not go with a placement", kTests342}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests344, kTests343}, {"pattern.backend", "of files takes no state on a GPU", kTests345, kTests344}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests346}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules347};
 
-constexpr Variant kVariants338[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}};
-constexpr Field kFields339[] = {{.type = Type::kObject, .variants = kVariants338}};
+constexpr Variant kVariants348[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}};
+constexpr Field kFields349[] = {{.type = Type::kObject, .variants = kVariants348}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields339, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields349, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 

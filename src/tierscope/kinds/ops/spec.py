@@ -62,13 +62,23 @@ from tierscope.plans.sweep import (
 
 _ENTRY = 16
 """Bytes of a key and its value."""
+_LEAF_HEAD = 16
 _FILL_PERCENT = 90
 """How full bulk loading leaves the nodes of a B+-tree."""
 _MAX_DEPTH = 40
 _GROUP = 16
 """Slots of a hash table that one comparison sees."""
 _MAX_LOAD = 0.55
-
+_SHARED_SLOTS = 12
+"""Slots of a group of a hash table that threads share: the others' bytes are its version."""
+YCSB = ("ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f")
+"""The core workloads of Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010."""
+SCANNING = ("scan", "ycsb-e")
+INSERTING = ("insert", "churn", "ycsb-d", "ycsb-e")
+"""Operations that find an eighth of the keys, or half of that, not inserted yet."""
+ALWAYS_SHARED = ("churn", *YCSB)
+_OF_EITHER = ("insert", "update")
+"""Operations of threads that have a structure of their own each, or share one."""
 
 _LINE = 64
 _BLOCK = 4096
@@ -86,7 +96,10 @@ MAX_KEYS = 1 << 36
 _FEWEST_TO_INSERT = 1 << 15
 _FEWEST_ROWS = 1024
 _USUAL_FEWEST = 64
-_FEWEST_KEYS = {"insert": _FEWEST_TO_INSERT, "filter": _FEWEST_ROWS, "merge": _FEWEST_ROWS}
+_FEWEST_KEYS = {
+    **dict.fromkeys(INSERTING, _FEWEST_TO_INSERT),
+    **dict.fromkeys(("filter", "merge"), _FEWEST_ROWS),
+}
 """Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
 _MAX_INTERLEAVE = 64
 _MAX_PARTITIONS = 4096
@@ -104,6 +117,7 @@ ENGINE_CONSTANTS: dict[str, int | float] = {
     "max_interleave": _MAX_INTERLEAVE,
     "max_partitions": _MAX_PARTITIONS,
     "max_runs": _MAX_RUNS,
+    "shared_slots": _SHARED_SLOTS,
 }
 """Layout constants of the engine; ``make schema`` writes them for it."""
 Node = Annotated[int, IN_BYTES, Field(ge=128, le=1 << 16, multiple_of=64)]
@@ -129,9 +143,14 @@ class Structure:
     """Bytes of each part for a pattern and a number of threads."""
 
 
+def is_shared(pattern: "OpsPattern") -> bool:
+    """Whether threads that write share one index."""
+    return pattern.operation in ALWAYS_SHARED or pattern.sharing == "shared"
+
+
 def tables_of(pattern: "OpsPattern", threads: int) -> list[int]:
-    """Return the keys of each table: threads that write have one of their own each."""
-    if pattern.operation not in ("insert", "update"):
+    """Return the keys of each table: threads that write may have one of their own each."""
+    if pattern.operation not in _OF_EITHER or pattern.sharing == "shared":
         return [pattern.keys]
     each = pattern.keys // threads
     return [*[each] * (threads - 1), pattern.keys - each * (threads - 1)]
@@ -141,7 +160,7 @@ def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     assert pattern.inner_node
     assert pattern.leaf_node
     children = (pattern.inner_node - 12) // 12 + 1
-    entries = (pattern.leaf_node - 8) // _ENTRY
+    entries = (pattern.leaf_node - _LEAF_HEAD) // _ENTRY
     nodes = [_nodes(keys, children, entries, pattern) for keys in tables_of(pattern, threads)]
     inner = sum(inner for inner, _ in nodes) * pattern.inner_node
     return inner, sum(leaves for _, leaves in nodes) * pattern.leaf_node
@@ -150,7 +169,7 @@ def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
 def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tuple[int, int]:
     """Return inner nodes and leaves: as bulk loading makes them, or half full, as insertions may
     leave them."""
-    grows = pattern.operation == "insert"
+    grows = pattern.operation in INSERTING
     least = children // 2 if grows else max(children * _FILL_PERCENT // 100, 2)
     leaves = (
         keys // (entries // 2) + 2 if grows else -(-keys // max(entries * _FILL_PERCENT // 100, 1))
@@ -168,7 +187,7 @@ def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
     assert pattern.inner_node
     assert pattern.leaf_node
     children = max(((pattern.inner_node - 12) // 12 + 1) * _FILL_PERCENT // 100, 2)
-    entries = max((pattern.leaf_node - 8) // _ENTRY * _FILL_PERCENT // 100, 1)
+    entries = max((pattern.leaf_node - _LEAF_HEAD) // _ENTRY * _FILL_PERCENT // 100, 1)
     tables = tables_of(pattern, threads)
     nodes, found = -(-tables[0] // entries), []
     while nodes > 1:
@@ -178,11 +197,11 @@ def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
 
 
 def _hash(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
-    slots = 0
+    slots = _SHARED_SLOTS if is_shared(pattern) else _GROUP
+    groups = 0
     for keys in tables_of(pattern, threads):
-        groups = int(keys / (_MAX_LOAD * _GROUP)) + 1
-        slots += -(-groups // 4) * 4 * _GROUP
-    return slots, slots * _ENTRY
+        groups += -(-(int(keys / (_MAX_LOAD * slots)) + 1) // 4) * 4
+    return groups * _GROUP, groups * slots * _ENTRY
 
 
 def _lines(size: int) -> int:
@@ -254,13 +273,13 @@ def _lsm(pattern: "OpsPattern", _threads: int) -> tuple[int, ...]:
 STRUCTURES: dict[str, Structure] = {
     "btree": Structure(
         parts=("inner", "leaves"),
-        operations=("lookup", "insert", "update", "scan"),
+        operations=("lookup", "insert", "update", "scan", "churn", *YCSB),
         own=("inner_node", "leaf_node"),
         part_bytes=_btree,
     ),
     "hash": Structure(
         parts=("tags", "entries"),
-        operations=("lookup", "insert", "update"),
+        operations=("lookup", "insert", "update", "churn", *(o for o in YCSB if o != "ycsb-e")),
         own=(),
         part_bytes=_hash,
     ),
@@ -309,9 +328,12 @@ class OpsPattern(Ruled):
         Property(default="btree", words="{}", id_always=True),
     ]
     operation: Annotated[
-        Literal["lookup", "insert", "update", "scan", "filter", "join", "merge"],
+        Literal[
+            "lookup", "insert", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d",
+            "ycsb-e", "ycsb-f", "filter", "join", "merge",
+        ],
         OPERATION.but(default_help="the structure's first"),
-    ]
+    ]  # fmt: skip
     keys: Annotated[
         int,
         Field(ge=1, le=MAX_KEYS),
@@ -325,14 +347,28 @@ class OpsPattern(Ruled):
     """Keys of 8 bytes, each with a value of 8 bytes; of a file, its numbers, some of which may be
     the same key."""
     pages: Annotated[Pages, PAGES] = "thp"
+    sharing: Annotated[
+        Literal["partitioned", "shared"],
+        Property(
+            "Threads that insert or update; partitioned: an index of their own each; shared: one",
+            words="index {}",
+            essential=False,
+        ),
+    ] = "partitioned"
+    """Whether threads that insert or update share an index; those of other operations do."""
     distribution: Annotated[
-        Literal["uniform", "zipf", "file"],
-        Property("How often each key is asked for: uniform, zipf", words="{}"),
+        Literal["uniform", "zipf", "latest", "file"],
+        Property(
+            "How often each key is asked for: uniform, zipf, latest (of ycsb-d)",
+            default_help="of ycsb zipf, of ycsb-d latest, else uniform",
+            words="{}",
+        ),
     ] = "uniform"
-    """How often each key is asked for; file: its numbers are the keys, asked for in its order."""
+    """How often each key is asked for; latest: by Zipf's law, those inserted last most; file: its
+    numbers are the keys, asked for in its order."""
     zipf_alpha: Annotated[
         Annotated[float, Field(gt=0, le=10)] | None,
-        SKEW.but(help="Skew of distribution zipf, above 0, at most 10"),
+        SKEW.but(help="Skew of distributions zipf and latest, above 0, at most 10"),
     ] = None
     keys_file: str | None = None
     """Numbers of 64 bits, little-endian."""
@@ -350,14 +386,14 @@ class OpsPattern(Ruled):
     scan_length: Annotated[
         Annotated[int, Field(ge=1, le=1 << 20)] | None,
         Property(
-            "Entries that a range scan reads",
+            "Entries that a range scan reads; of ycsb-e at most",
             default="100",
             id="l{}",
             words="{} entries a scan",
             essential=False,
         ),
     ] = None
-    """Entries that a range scan reads."""
+    """Entries that a range scan reads; of ycsb-e as many at most, one at least."""
     inner_node: Annotated[
         Node | None,
         Property(
@@ -482,10 +518,24 @@ class OpsPattern(Ruled):
             for name in OF_STRUCTURES
         ),
         Prunes("distribution", unless={"structure": SKEWED}),
-        Prunes("scan_length", unless={"operation": "scan"}),
-        needs("scan_length", when={"operation": "scan"}, because="scan needs a scan_length"),
-        Prunes("zipf_alpha", unless={"distribution": "zipf"}),
-        needs("zipf_alpha", when={"distribution": "zipf"}, because="zipf needs a zipf_alpha"),
+        Prunes("sharing", unless={"operation": _OF_EITHER}),
+        Prunes("scan_length", unless={"operation": SCANNING}),
+        needs("scan_length", when={"operation": SCANNING}, because="scans need a scan_length"),
+        Prunes("zipf_alpha", unless={"distribution": ("zipf", "latest")}),
+        needs(
+            "zipf_alpha",
+            when={"distribution": ("zipf", "latest")},
+            because="zipf and latest need a zipf_alpha",
+        ),
+        refuses(
+            {"distribution": "latest"},
+            unless={"operation": "ycsb-d"},
+            because="latest goes with operation ycsb-d",
+        ),
+        refuses(
+            {"distribution": "file", "operation": ALWAYS_SHARED},
+            because=f"keys of a file do not go with {', '.join(ALWAYS_SHARED)}",
+        ),
         Prunes("keys_file", unless={"distribution": "file"}),
         needs("keys_file", when={"distribution": "file"}, because="file needs a keys_file"),
         refuses(
@@ -619,6 +669,10 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[OpsSpec]
                 yield _spec(request, path, values, placed)
 
 
+_DISTRIBUTION = {**dict.fromkeys(YCSB, "zipf"), "ycsb-d": "latest"}
+"""Of operations that have one of their own, unless another is asked for."""
+
+
 def _points(
     request: Request, topology: Topology, path: MemoryPath, thp: bool
 ) -> Iterator[dict[str, Any]]:
@@ -637,6 +691,9 @@ def _points(
         "pages": pages(request, topology, thp),
         "threads": thread_counts(request, path),
     }
+    asked = "distribution" in request.options
+    if not asked:
+        axes["distribution"] = ["uniform", "zipf", "latest"]
     if file := _keys_file(request):
         for name in ("distribution", "zipf-alpha"):
             if name in request.options:
@@ -645,7 +702,10 @@ def _points(
 
     def goes(values: dict[str, Any]) -> bool:
         own = STRUCTURES[values["structure"]].operations
-        return values["operation"] in (own if "op" in request.options else own[:1])
+        if values["operation"] not in (own if "op" in request.options else own[:1]):
+            return False
+        usual = _DISTRIBUTION.get(values["operation"], "uniform")
+        return asked or values["distribution"] in (usual, "file")
 
     for values in combinations(request, OpsPattern, axes, goes):
         for keys in _keys(request, topology, path, values["structure"]):

@@ -1,0 +1,204 @@
+// Indexes that threads read and change at once, against what each thread knows of its own keys.
+#include "database/shared_index.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "database/shared_btree.h"
+#include "database/shared_hash_table.h"
+#include "structure_memory.h"
+
+namespace tierscope::database {
+namespace {
+
+constexpr std::size_t kThreads = 4;
+
+template <typename Table>
+std::vector<Part> parts_of(std::uint64_t count, const typename Table::Options& options) {
+  const auto bytes = Table::bytes(count, options);
+  return {{Table::kParts[0], bytes[0]}, {Table::kParts[1], bytes[1]}};
+}
+
+template <typename Table>
+struct Placed {
+  Placed(std::uint64_t count, const typename Table::Options& options)
+      : memory(parts_of<Table>(count, options)),
+        table({memory.template as<std::byte>(0).data(), memory.template as<std::byte>(1).data()},
+              count, options) {
+    table.load(0, [](std::uint64_t i) { return i; }, 0, 1);
+    table.finish_load();
+  }
+
+  StructureMemory memory;
+  Table table;
+};
+
+template <typename Table>
+void expect_what_a_map_holds(Table& table, std::uint64_t keys) {
+  std::map<std::uint64_t, std::uint64_t> reference;
+  std::mt19937_64 random(keys);
+  for (int i = 0; i < 30000; ++i) {
+    const std::uint64_t key = 3 * (random() % keys);
+    const auto held = reference.find(key);
+    switch (random() % 3) {
+      case 0:
+        ASSERT_EQ(table.insert(key, key + 7), held == reference.end());
+        reference[key] = key + 7;
+        break;
+      case 1:
+        ASSERT_EQ(table.erase(key), held != reference.end());
+        reference.erase(key);
+        break;
+      default:
+        ASSERT_EQ(table.add(key, 5), held != reference.end());
+        if (held != reference.end()) held->second += 5;
+    }
+  }
+  for (std::uint64_t key = 0; key < 3 * keys; ++key) {
+    const auto held = reference.find(key);
+    const std::optional<std::uint64_t> found = table.find(key);
+    ASSERT_EQ(found.has_value(), held != reference.end()) << key;
+    if (found) {
+      ASSERT_EQ(*found, held->second);
+    }
+  }
+  if constexpr (Table::kOrdered) {
+    for (std::uint64_t key = 0; key < 3 * keys; key += 11) {
+      Scanned expected;
+      auto at = reference.lower_bound(key);
+      for (; at != reference.end() && expected.entries < 50; ++at, ++expected.entries) {
+        expected.sum += at->first + at->second;
+      }
+      ASSERT_EQ(table.scan(key, 50), expected);
+    }
+  }
+}
+
+TEST(SharedBtree, HoldsWhatAMapHolds) {
+  for (const std::uint64_t keys : {1U, 40U, 3000U}) {
+    for (const BtreeOptions options :
+         {BtreeOptions{128, 128, true}, BtreeOptions{512, 256, true}}) {
+      Placed<SharedBtree> placed(keys, options);
+      expect_what_a_map_holds(placed.table, keys);
+    }
+  }
+}
+
+TEST(SharedHashTable, HoldsWhatAMapHolds) {
+  for (const std::uint64_t keys : {1U, 40U, 3000U}) {
+    Placed<SharedHashTable> placed(keys, {});
+    expect_what_a_map_holds(placed.table, keys);
+  }
+}
+
+// All threads insert all keys, each key by all of them: one of them finds it new. They add, look up
+// and delete at the same time.
+template <typename Table>
+void share(const typename Table::Options& options) {
+  constexpr std::uint64_t kKeys = 2000;
+  Placed<Table> placed(2 * kKeys, options);
+  Table& table = placed.table;
+  std::atomic<std::uint64_t> fresh{0};
+  std::atomic<std::uint64_t> erased{0};
+  on_threads(kThreads)([&](std::size_t thread) {
+    std::mt19937_64 random(thread);
+    for (std::uint64_t i = 0; i < kKeys; ++i) {
+      const std::uint64_t key = 2 * ((i * 7919 + thread * (kKeys / 16)) % kKeys);
+      fresh += table.insert(key, value_of(key)) ? 1 : 0;
+      const std::uint64_t other = 2 * (random() % kKeys);
+      if (const auto found = table.find(other)) {
+        EXPECT_EQ(*found, value_of(other));
+      }
+      EXPECT_FALSE(table.find(other + 1));
+      if constexpr (Table::kOrdered) {
+        EXPECT_LE(table.scan(other, 10).entries, 10U);
+      }
+    }
+  });
+  EXPECT_EQ(fresh, kKeys);
+  on_threads(kThreads)([&](std::size_t) {
+    for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_TRUE(table.add(2 * i, 3));
+  });
+  on_threads(kThreads)([&](std::size_t thread) {
+    for (std::uint64_t i = 0; i < kKeys; i += 2) {
+      erased += table.erase(2 * i) ? 1 : 0;
+      const std::uint64_t kept = 2 * ((i + thread) % kKeys | 1);
+      EXPECT_EQ(table.find(kept), std::optional(value_of(kept) + 3 * kThreads));
+    }
+  });
+  EXPECT_EQ(erased, kKeys / 2);
+  for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_EQ(table.find(2 * i).has_value(), i % 2 != 0);
+  if constexpr (Table::kOrdered) {
+    EXPECT_EQ(table.scan(0, 2 * kKeys).entries, kKeys / 2);
+  }
+}
+
+TEST(SharedBtree, IsRightWhileThreadsChangeIt) {
+  share<SharedBtree>({128, 128, true});
+  share<SharedBtree>({256, 512, true});
+}
+
+TEST(SharedHashTable, IsRightWhileThreadsChangeIt) { share<SharedHashTable>({}); }
+
+template <typename Table>
+void expect_mixes_verified(const typename Table::Options& options) {
+  constexpr std::uint64_t kKeys = 20011;
+  constexpr std::uint64_t kUnits = 3000;
+  std::vector<Mix> mixes{{},
+                         {.updates = 50},
+                         {.inserts = 100},
+                         {.inserts = 25, .deletes = 25},
+                         {.inserts = 5},
+                         {.modifies = 50}};
+  if (Table::kOrdered) mixes.push_back({.inserts = 5, .scans = 95});
+  for (const Mix& mix : mixes) {
+    for (const bool skewed : {false, true}) {
+      IndexSpec spec{.work = IndexWork::kLookup,
+                     .keys = std::make_shared<const Keys>(kKeys),
+                     .threads = kThreads,
+                     .mix = mix};
+      if (skewed) spec.distribution = {.alpha = 0.99, .latest = mix.inserts == 5 && mix.scans == 0};
+      SharedIndex<Table> index(spec, options);
+      StructureMemory memory(index.parts());
+      index.build(memory, on_threads(kThreads));
+      for (int row = 0; row < 4; ++row) {
+        index.prepare_sample(on_threads(kThreads));
+        const std::uint64_t units =
+            index.units_per_sample() != 0 ? index.units_per_sample() : kUnits;
+        on_threads(kThreads)([&](std::size_t thread) { index.work(thread, units); });
+      }
+      EXPECT_NE(index.verify(on_threads(kThreads)).find("compared"), std::string::npos);
+    }
+  }
+}
+
+TEST(SharedBtree, IsVerifiedAfterEveryMix) { expect_mixes_verified<SharedBtree>({128, 128, true}); }
+
+TEST(SharedHashTable, IsVerifiedAfterEveryMix) { expect_mixes_verified<SharedHashTable>({}); }
+
+// The check finds an update that was lost and a key that was.
+TEST(SharedIndex, DamageIsFound) {
+  const IndexSpec spec{.work = IndexWork::kLookup,
+                       .keys = std::make_shared<const Keys>(1000),
+                       .mix = {.updates = 50}};
+  for (const std::size_t damaged : {0U, 1U}) {
+    SharedIndex<SharedBtree> index(spec, {});
+    StructureMemory memory(index.parts());
+    index.build(memory, on_threads(1));
+    index.work(0, 100);
+    EXPECT_NO_THROW(index.verify(on_threads(1)));
+    // The first key of the first node; the first value of the first leaf.
+    constexpr BtreeOptions kUsual{};
+    const std::size_t values = 2 + (kUsual.leaf_bytes - 16) / 16;
+    memory.as<std::uint64_t>(damaged)[damaged == 0 ? 1 : values] ^= std::uint64_t{1} << 63;
+    EXPECT_THROW(index.verify(on_threads(1)), Failure);
+  }
+}
+
+}  // namespace
+}  // namespace tierscope::database
