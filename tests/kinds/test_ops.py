@@ -11,7 +11,10 @@ from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
+from tierscope.analysis.whatif import ordered
 from tierscope.kinds.ops.show import local_of, sentences, side_by_side, slowdown
+from tierscope.kinds.ops.spec import STRUCTURES
+from tierscope.kinds.ops.work import work_of
 from tierscope.kinds.views import VIEWS
 from tierscope.machine.discover import discover
 from tierscope.model.errors import UserError
@@ -22,6 +25,7 @@ from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
+from tierscope.suites.ops_tour import in_json, show_tour, stops, tolerance, verdicts
 
 
 def planned(machine: Topology, **options: str) -> list[Any]:
@@ -71,6 +75,21 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
     assert {s.pattern.zipf_alpha for s in specs} == {None, 0.99}
 
 
+def test_workloads_of_ycsb_ask_by_their_own_distributions(machine: Topology) -> None:
+    every = "lookup,churn,ycsb-a,ycsb-d,ycsb-e"
+    specs = planned(machine, op=every, structure="btree", to="node:0", keys="4m")
+    found = {s.pattern.operation: (s.pattern.distribution, s.pattern.zipf_alpha) for s in specs}
+    assert found == {
+        "lookup": ("uniform", None),
+        "churn": ("uniform", None),
+        "ycsb-a": ("zipf", 0.99),
+        "ycsb-d": ("latest", 0.99),
+        "ycsb-e": ("zipf", 0.99),
+    }
+    (uniform,) = planned(machine, op="ycsb-a", distribution="uniform", to="node:0", keys="4m")
+    assert uniform.pattern.distribution == "uniform"
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -84,13 +103,16 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
         ({"place": "roots=node:0"}, "--place: 'roots' is not one of inner, leaves"),
         ({"place": "inner"}, "--place: 'inner' is neither 'all' nor such as inner=node:0"),
         ({"place": "inner=node:77"}, "--place: endpoint 'node:77'"),
-        ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf"),
+        ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf or latest"),
+        ({"distribution": "latest"}, "--distribution: 'latest': latest goes with operation ycsb-d"),
+        ({"sharing": "shared"}, "--sharing: goes with operation insert or update"),
+        ({"structure": "hash", "op": "ycsb-e"}, "--op: 'ycsb-e' goes with none of hash"),
         ({"interleave": "65"}, "--interleave: 65 is too many"),
         (
             {"op": "insert", "interleave": "8"},
             "--interleave: goes with structure btree or hash or relations and operation lookup",
         ),
-        ({"scan-length": "8"}, "--scan-length: goes with operation scan"),
+        ({"scan-length": "8"}, "--scan-length: goes with operation scan or ycsb-e"),
         (
             {"op": "insert", "keys": "1k"},
             "--keys: '1k': are fewer than the 262144 that 8 threads need",
@@ -133,7 +155,11 @@ def test_every_operation_is_measured_verified_and_timed() -> None:
     results = measured_by_the_engine(
         "--structure", "btree,hash", "--op", "lookup,insert,update,scan", "--keys", "128k"
     )
-    assert len(results) == 7
+    results += measured_by_the_engine(
+        "--structure", "btree,hash", "--op", "insert,update,churn,ycsb-a,ycsb-d,ycsb-e,ycsb-f",
+        "--sharing", "shared", "--keys", "128k",
+    )  # fmt: skip
+    assert len(results) == 7 + 13
     for result in results:
         assert result["status"] == "measured", result
         assert result["figures"][0]["metric"] == "operations"
@@ -147,6 +173,16 @@ def test_the_plan_knows_how_many_bytes_the_engine_takes() -> None:
     topology = discover()
     for options in (
         ("--structure", "btree,hash", "--op", "lookup,insert,update", "--keys", "100001"),
+        (
+            "--structure",
+            "btree,hash",
+            "--op",
+            "update,churn,ycsb-d",
+            "--sharing",
+            "shared",
+            "--keys",
+            "100003",
+        ),
         ("--inner-node", "128,2k", "--leaf-node", "1k", "--op", "insert", "--keys", "65600"),
     ):
         given = dict(zip((name[2:] for name in options[::2]), options[1::2], strict=True))
@@ -266,3 +302,58 @@ def test_pictures_show_placements_and_sweeps() -> None:
     assert sum("by placement" in title for title in titles) == 4
     assert "Btree lookup over interleave" in titles
     assert "all on node:2: 2.5" in pictures[0].alt
+
+
+# The tour
+
+
+def test_the_tour_says_which_operations_tolerate_which_memory() -> None:
+    lookups = [placed("node:0", "node:0", 10e6), placed("node:2", "node:2", 4e6)]
+    scans = [
+        m.model_copy(update={"id": f"scan-{m.id}", "pattern": {**m.pattern, "operation": "scan"}})
+        for m in (placed("node:0", "node:0", 10e6), placed("node:2", "node:2", 9.5e6))
+    ]
+    run = Run(header=synthetic.header(), measurements=[*lookups, *scans], footer=None)
+    assert list(verdicts(stops(run))) == [
+        "node:2. Tolerated by: btree scan, 4 threads. Not tolerated by: btree lookup, 4 threads."
+    ]
+    said = [tolerance(ordered(ends[0], ends)) for ends in ((1.0, 1.2), (1.1, 1.3), (1.21, 2.0))]
+    assert said == ["Tolerated by", "Undecided", "Not tolerated by"]
+    console = Console(file=io.StringIO(), width=100)
+    show_tour(console, run)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert text.splitlines()[0].strip().startswith("node:2. Tolerated by: btree scan")
+    assert max(map(len, text.splitlines())) <= 100
+    (lookup, scan) = in_json(run)["tour"]
+    assert lookup["elsewhere"]["node:2"]["tolerated"] is False
+    assert scan["elsewhere"]["node:2"]["tolerated"] is True
+
+
+def test_the_tour_is_what_no_options_ask_for() -> None:
+    plan = json.loads(tierscope("ops", "--dry-run", "--budget", "0.1", "--json").stdout)["plan"]
+    asked = [m for m in plan["measurements"] if m["kind"] == "ops"]
+    assert {m["pattern"]["structure"] for m in asked} == set(STRUCTURES)
+    assert {"ycsb-a", "scan"} <= {m["pattern"]["operation"] for m in asked}
+    topology = discover()
+    if len([node for node in topology.nodes if node.total_bytes]) == 1:
+        assert "latency" in {m["kind"] for m in plan["measurements"]}
+    one = json.loads(tierscope("ops", "--dry-run", "--to", "node:0", "--json").stdout)["plan"]
+    assert len(one["measurements"]) == 1
+
+
+def test_what_writes_moves_more_lines() -> None:
+    local = placed("node:0", "node:0", 1e6)
+    reads, writes, inserts = (
+        work_of(local.model_copy(update={"pattern": pattern}))
+        for pattern in (
+            {**local.pattern, "operation": name, "inner_node": 256, "leaf_node": 512}
+            for name in ("ycsb-c", "ycsb-a", "churn")
+        )
+    )
+    assert reads
+    assert writes
+    assert inserts
+    moved = [sum(one.lines for one in work.visits) for work in (reads, writes, inserts)]
+    assert moved == sorted(set(moved))
+    assert (reads.writes, writes.writes, inserts.writes) == (False, True, True)

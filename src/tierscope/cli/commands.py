@@ -26,6 +26,7 @@ def root_entries() -> list[Entry]:
         _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", DEVICES),
         _written("storage", "Measure files and drives: a tour of a path.", DEVICES),
         *_generated(""),
+        _of_kind("ops"),
         _written("matrix", "Measure every initiator against every target.", MEMORY),
         _written("pmdk", "Measure the cost of PMDK over plain memory.", MEMORY, group="pmem"),
         _written("stream", "Measure Copy, Scale, Add and Triad by STREAM's rules.", MEMORY,

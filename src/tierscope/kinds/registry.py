@@ -122,6 +122,7 @@ _ROWS = (
         "ops",
         "Measure operations of databases, each part of a structure on its tier.",
         works=True,
+        own_command=True,
     ),
     Kind(
         "gpu-copy",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.best import best_of, conservative_rank
-from tierscope.kinds.ops.spec import PARTS, STRUCTURES
+from tierscope.kinds.ops.spec import ALWAYS_SHARED, PARTS, STRUCTURES
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement, Run
@@ -159,9 +159,15 @@ def _notes(measured: list[Measurement]) -> list[str]:
         lines.append("interleaved: a percentile is that of a whole group of lookups")
     if any(figures.side_figure(m, "bandwidth", "input") for m in measured):
         lines.append("input: the column, or rows or keys with their values, that are gone over")
-    if any(m.pattern.get("operation") in ("insert", "update") for m in measured):
-        lines.append("threads that write have a structure of their own each")
+    if any(m.pattern.get("sharing") == "partitioned" for m in measured):
+        lines.append("index partitioned: threads that write have an index of their own each")
+    if any(_writes_shared(m) for m in measured):
+        lines.append("threads that write share one index: optimistic locks (version numbers)")
     return lines
+
+
+def _writes_shared(m: Measurement) -> bool:
+    return m.pattern.get("sharing") == "shared" or m.pattern.get("operation") in ALWAYS_SHARED
 
 
 def placements(given: PictureInput) -> Iterator[Picture]:

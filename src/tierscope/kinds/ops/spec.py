@@ -72,7 +72,7 @@ _MAX_LOAD = 0.55
 _SHARED_SLOTS = 12
 """Slots of a group of a hash table that threads share: the others' bytes are its version."""
 YCSB = ("ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f")
-"""The core workloads of Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010."""
+"""The core workloads of Cooper et al., "Benchmarking cloud serving systems with YCSB", 2010."""
 SCANNING = ("scan", "ycsb-e")
 INSERTING = ("insert", "churn", "ycsb-d", "ycsb-e")
 """Operations that find an eighth of the keys, or half of that, not inserted yet."""
@@ -829,10 +829,18 @@ A data structure is built with each of its parts on a node (btree: inner, leaves
 entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
 output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
 join or merge. Without --place, every placement of every part over the nodes with memory is measured
-and shown as one table. Threads that write have a structure of their own each, with their share of
-the keys.""",
+and shown as one table.
+
+Threads that insert or update have an index of their own each, with their share of the keys, or
+share one (--sharing shared). Those of churn (half lookups, a quarter each insertions and deletions)
+and of YCSB's core workloads (ycsb-a to ycsb-f) always share one.
+
+Without options, ops measures structures and operations beside each other, in about a minute, and
+says which of them tolerate slower memory.""",
     examples=(
+        "ops",
         "ops --structure btree,hash --keys 4m",
+        "ops --op ycsb-a,ycsb-b,ycsb-e --keys 32m --threads 1..all*2",
         "ops --keys 32m --place inner=node:0,leaves=node:2 --threads 1..all*2",
         "ops --op lookup,scan --distribution uniform,zipf --interleave 1..32*2",
         "ops --structure hash --op lookup,insert --to node:0,node:2",

@@ -8,7 +8,14 @@ import math
 from collections.abc import Iterator
 
 from tierscope.analysis.whatif import Level, Range, Work, range_of, small_id, visits_of
-from tierscope.kinds.ops.spec import STRUCTURES, OpsPattern, OpsSpec, inner_levels, level_keys
+from tierscope.kinds.ops.spec import (
+    STRUCTURES,
+    OpsPattern,
+    OpsSpec,
+    inner_levels,
+    is_shared,
+    level_keys,
+)
 from tierscope.model.errors import counted
 from tierscope.model.run import Measurement
 from tierscope.model.spec import CACHE_LINE, MeasurementSpec
@@ -20,7 +27,18 @@ _ROW = _ENTRY / CACHE_LINE
 _WRITTEN = 2
 """Lines moved for one that is written: it is fetched, and written back."""
 _BLOCK = 4096
-_WRITES = ("insert", "update", "filter", "join", "merge")
+_WRITES = ("filter", "join", "merge")
+_CHANGED: dict[str, tuple[float, float]] = {
+    "update": (1.0, 0.0),
+    "insert": (0.0, 1.0),
+    "churn": (0.0, 0.5),
+    "ycsb-a": (0.5, 0.0),
+    "ycsb-b": (0.05, 0.0),
+    "ycsb-d": (0.0, 0.05),
+    "ycsb-e": (0.0, 0.05),
+    "ycsb-f": (0.5, 0.0),
+}
+"""Of operations on indexes, the share that changes a value, and that inserts or deletes a key."""
 
 
 def work_of(measurement: Measurement) -> Work | None:
@@ -40,7 +58,7 @@ def work_of(measurement: Measurement) -> Work | None:
         visits=visits_of([*_LEVELS[given.structure](given, threads)]),
         size=sum(_part_bytes(given, threads)),
         pages=given.pages,
-        writes=given.operation in _WRITES,
+        writes=given.operation in (*_WRITES, *_CHANGED),
         skewed=given.distribution != "uniform",
     )
 
@@ -50,6 +68,7 @@ def _name(pattern: OpsPattern, threads: int) -> str:
         f"{pattern.structure} {pattern.operation}",
         f"{format_size(pattern.keys)} keys",
         "" if pattern.distribution == "uniform" else str(pattern.distribution),
+        "shared" if pattern.sharing == "shared" else "",
         f"{pattern.interleave} interleaved" if pattern.interleave > 1 else "",
         f"{pattern.partitions} partitions" if (pattern.partitions or 1) > 1 else "",
         counted(threads, "thread"),
@@ -102,18 +121,26 @@ def _btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
         lines = pattern.inner_node / CACHE_LINE
         yield Level("inner", 2, lines, nodes * pattern.inner_node)
     lines = pattern.leaf_node / CACHE_LINE
-    further = (pattern.scan_length or 0) * _ENTRY / pattern.leaf_node
-    written = {"update": 1.0, "insert": lines}.get(pattern.operation, 0.0)
-    yield Level("leaves", 2, lines + written, leaves)
+    further = _scanned(pattern) * _ENTRY / pattern.leaf_node
+    changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
+    yield Level("leaves", 2, lines + changed + moved * lines, leaves)
     yield Level("leaves", further, lines * 2 * further, leaves, in_order=True)
 
 
+def _scanned(pattern: OpsPattern) -> float:
+    """Return the entries that an operation goes over in order, of many operations the mean."""
+    length = pattern.scan_length or 0
+    return 0.95 * (1 + length) / 2 if pattern.operation == "ycsb-e" else length
+
+
 def _hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
-    """A group's tags, and an entry; of a group's entries the first line is prefetched, too."""
+    """A group's tags, and an entry; of a group's entries the first line is prefetched, too. Of an
+    index that is shared, a group's version is beside its tags."""
     tags, entries = _part_bytes(pattern, threads)
-    written = 0.0 if pattern.operation == "lookup" else 1.0
-    yield Level("tags", 1, 1 + (written if pattern.operation == "insert" else 0), tags)
-    yield Level("entries", 1, 2 + written, entries)
+    changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
+    locked = changed + moved if is_shared(pattern) else moved
+    yield Level("tags", 1, 1 + locked, tags)
+    yield Level("entries", 1, 2 + changed + moved, entries)
 
 
 def _column(pattern: OpsPattern, threads: int) -> Iterator[Level]:
