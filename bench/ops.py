@@ -1,10 +1,13 @@
-"""Lookups in our indexes against other libraries' maps: a B+-tree beside abseil's btree_map, a hash
-index beside abseil's flat_hash_map and Boost's unordered_flat_map.
+"""Lookups in our indexes against other libraries' maps: a B+-tree beside ordered maps, a hash index
+beside hash maps.
 
 The same keys are asked for in the same order by one thread on the same CPU, all memory local and of
-huge pages, values compared on both sides. Peers come from the distribution's packages (libabsl-dev,
-libboost1.81-dev or later); the program is compiled here with $CXX -O3. Each side is built once and
-measured in turn, $SECONDS at a time, until the ratio's interval is narrow.
+huge pages, values compared on both sides. Peers are those whose headers the compiler finds:
+libabsl-dev, libboost1.81-dev or later, libparallel-hashmap-dev, libtlx-dev, or what lies in the
+folders of $PEERS_INCLUDE (with : between them). The program is compiled here with $CXX -O3. Each
+side is built once and measured in turn, $SECONDS at a time, until the ratio's interval is narrow.
+
+$KEYS: numbers of keys; max is as many as 80% of the available memory holds, of both sides.
 """
 
 import contextlib
@@ -19,38 +22,56 @@ from pathlib import Path
 from pairs import Comparison, asked, until_narrow
 from tierscope.engine.repetitions import living_engine
 
-KEYS = [int(word) for word in os.environ.get("KEYS", "1000000,32000000").split(",")]
+KEYS = os.environ.get("KEYS", "1000000,32000000,max").split(",")
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
-PEERS = {"btree": ("absl-btree",), "hash": ("absl-flat", "boost-flat")}
+PEERS = {
+    "btree": ("absl-btree", "phmap-btree", "tlx-btree", "std-map"),
+    "hash": ("absl-flat", "boost-flat", "phmap-flat", "std-unordered"),
+}
 """Maps beside each structure."""
+_BYTES_OF_KEY = 128
+"""Of ours and of the largest peer, a map of nodes, together."""
 _PACKAGES = ("absl_btree", "absl_flat_hash_map")
 _ROOT = Path(__file__).parents[1]
 
 
-def compare() -> Iterator[Comparison]:
-    """A comparison for each size, structure and peer."""
+def compare() -> Iterator[Comparison | str]:
+    """A comparison for each size, structure and peer; of peers that are lacking, their names."""
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as directory:
         program = _compiled(Path(directory))
-        for keys in KEYS:
+        there = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+        lacking = [peer for peers in PEERS.values() for peer in peers if peer not in there]
+        if lacking:
+            yield f"no headers of {', '.join(lacking)}"
+        for keys in map(_number_of, KEYS):
             for structure, peers in PEERS.items():
                 with _ours(structure, keys, cpu) as ours:
-                    for peer in peers:
+                    for peer in (one for one in peers if one in there):
                         with _peer(program, peer, keys, cpu) as theirs:
-                            name = f"{structure} / {peer}, {keys / 1e6:g} M keys"
+                            name = f"{structure} / {peer}, {keys / 1e6:.3g} M keys"
                             yield until_narrow(name, "M/s", ours, theirs)
+
+
+def _number_of(keys: str) -> int:
+    """Return a number of keys; of max as many as memory allows."""
+    if keys != "max":
+        return int(keys)
+    (line,) = (one for one in Path("/proc/meminfo").read_text().splitlines()
+               if one.startswith("MemAvailable"))  # fmt: skip
+    return int(int(line.split()[1]) * 1024 * 0.8 / _BYTES_OF_KEY)
 
 
 def _compiled(directory: Path) -> Path:
     compiler = os.environ.get("CXX") or shutil.which("g++") or "c++"
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", *_PACKAGES], capture_output=True, text=True, check=True
-    ).stdout.split()
+    asked = ["pkg-config", "--cflags", "--libs", *_PACKAGES]
+    flags = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    folders = [f"-I{one}" for one in os.environ.get("PEERS_INCLUDE", "").split(":") if one]
     program = directory / "ops_peers"
     source = _ROOT / "bench" / "ops_peers.cpp"
     subprocess.run(
-        [compiler, "-std=c++20", "-O3", f"-I{_ROOT / 'engine'}", str(source), *flags, "-o",
-         str(program)],
+        [compiler, "-std=c++20", "-O3", f"-I{_ROOT / 'engine'}", *folders, str(source), *flags,
+         "-o", str(program)],
         check=True,
     )  # fmt: skip
     return program

@@ -1,23 +1,41 @@
 // Lookups in other libraries' maps: the same keys, in the same order, in memory with huge pages.
 //
-// Usage: ops_peers MAP KEYS, where MAP is absl-btree, absl-flat or boost-flat. Reads a
-// number of seconds from each line of stdin, looks keys up for that long, and prints how many a
-// second.
-#include <absl/container/btree_map.h>
-#include <absl/container/flat_hash_map.h>
+// Usage: ops_peers prints the maps that it was built with, those whose headers were there.
+// ops_peers MAP KEYS reads a number of seconds from each line of stdin, looks keys up for that
+// long, and prints how many a second.
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "database/keys.h"
+
+#if __has_include(<absl/container/btree_map.h>)
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+#define ABSL 1
+#endif
+#if __has_include(<boost/unordered/unordered_flat_map.hpp>)  // From Boost 1.81 on.
+#include <boost/unordered/unordered_flat_map.hpp>
+#define BOOST_FLAT 1
+#endif
+#if __has_include(<parallel_hashmap/phmap.h>)
+#include <parallel_hashmap/btree.h>
+#include <parallel_hashmap/phmap.h>
+#define PHMAP 1
+#endif
+#if __has_include(<tlx/container/btree_map.hpp>)
+#include <tlx/container/btree_map.hpp>
+#define TLX 1
+#endif
 
 namespace {
 
@@ -33,8 +51,10 @@ class Arena {
  public:
   static void* take(std::size_t bytes) {
     static Arena arena;
+    const std::size_t line = bytes < 64 ? 16 : 64;
+    arena.next_ += (line - reinterpret_cast<std::uintptr_t>(arena.next_) % line) % line;
     void* const found = arena.next_;
-    arena.next_ += (bytes + 63) / 64 * 64;
+    arena.next_ += (bytes + line - 1) / line * line;
     if (arena.next_ > arena.end_) {
       std::fputs("the reservation is too small\n", stderr);
       std::exit(1);
@@ -64,7 +84,7 @@ struct Huge {
   using value_type = T;
   Huge() = default;
   template <typename U>
-  explicit Huge(const Huge<U>&) {}
+  Huge(const Huge<U>&) {}  // NOLINT(google-explicit-constructor): as allocators are converted
   T* allocate(std::size_t count) { return static_cast<T*>(Arena::take(count * sizeof(T))); }
   void deallocate(T*, std::size_t) {}
   bool operator==(const Huge&) const = default;
@@ -72,11 +92,6 @@ struct Huge {
 
 using Entry = std::pair<const std::uint64_t, std::uint64_t>;
 using Key = std::uint64_t;
-using Btree = absl::btree_map<Key, Key, std::less<>, Huge<Entry>>;
-using AbslFlat = absl::flat_hash_map<Key, Key, absl::Hash<Key>, std::equal_to<Key>, Huge<Entry>>;
-using BoostFlat =
-    boost::unordered_flat_map<Key, Key, boost::hash<Key>, std::equal_to<Key>, Huge<Entry>>;
-
 using Clock = std::chrono::steady_clock;
 
 // Lookups a second over a row as long as tierscope's.
@@ -105,7 +120,7 @@ int run(Map& map, std::uint64_t count) {
   const Keys keys(count);
   for (std::uint64_t rank = 0; rank < count; ++rank) {
     const Key key = keys.at(rank);
-    map.emplace(key, value_of(key));
+    map.insert({key, value_of(key)});
   }
   KeyStream asked(keys, {0, count}, {}, 0, 1);
   std::puts("ready");
@@ -121,25 +136,52 @@ int run(Map& map, std::uint64_t count) {
   return 0;
 }
 
+struct Named {
+  const char* name;
+  int (*run)(std::uint64_t count);
+};
+
+template <typename Map>
+int run_map(std::uint64_t count) {
+  Map map;
+  if constexpr (requires { map.reserve(count); }) map.reserve(count);
+  return run(map, count);
+}
+
+template <template <typename...> class Map, typename Hash>
+using Hashed = Map<Key, Key, Hash, std::equal_to<Key>, Huge<Entry>>;
+template <template <typename...> class Map>
+using Ordered = Map<Key, Key, std::less<Key>, Huge<Entry>>;
+
+constexpr Named kMaps[] = {
+    {"std-map", run_map<Ordered<std::map>>},
+    {"std-unordered", run_map<Hashed<std::unordered_map, std::hash<Key>>>},
+#ifdef ABSL
+    {"absl-btree", run_map<Ordered<absl::btree_map>>},
+    {"absl-flat", run_map<Hashed<absl::flat_hash_map, absl::Hash<Key>>>},
+#endif
+#ifdef BOOST_FLAT
+    {"boost-flat", run_map<Hashed<boost::unordered_flat_map, boost::hash<Key>>>},
+#endif
+#ifdef PHMAP
+    {"phmap-btree", run_map<Ordered<phmap::btree_map>>},
+    {"phmap-flat", run_map<Hashed<phmap::flat_hash_map, phmap::Hash<Key>>>},
+#endif
+#ifdef TLX
+    {"tlx-btree",
+     run_map<tlx::btree_map<Key, Key, std::less<Key>,
+                            tlx::btree_default_traits<Key, std::pair<Key, Key>>, Huge<Entry>>>},
+#endif
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const std::string name = argv[1];
-  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  if (name == "absl-btree") {
-    Btree map;
-    return run(map, count);
+  for (const Named& map : kMaps) {
+    if (argc == 1) std::puts(map.name);
+    if (argc == 3 && argv[1] == std::string(map.name)) {
+      return map.run(std::strtoull(argv[2], nullptr, 10));
+    }
   }
-  if (name == "absl-flat") {
-    AbslFlat map;
-    map.reserve(count);
-    return run(map, count);
-  }
-  if (name == "boost-flat") {
-    BoostFlat map;
-    map.reserve(count);
-    return run(map, count);
-  }
-  return 2;
+  return argc == 1 ? 0 : 2;
 }
