@@ -89,21 +89,22 @@ $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(T
 	$(CMAKE_BUILD) $(BUILD)/sanitized --target $(SANITIZED)
 	@touch $@
 
-# The thread sanitizer goes with no other, so the allocator has a build for it. Valgrind runs one
+# The thread sanitizer goes with no other, so what threads share has a build for it. Valgrind runs one
 # thread at a time; --fair-sched has each get its turn.
 $(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(TEST_SOURCES) | $(BUILD)/.installed
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized-threads -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE_THREADS=ON > $(BUILD)/sanitized-threads.log || { cat $(BUILD)/sanitized-threads.log; exit 1; }
-	$(CMAKE_BUILD) $(BUILD)/sanitized-threads --target alloc-sequences
+	$(CMAKE_BUILD) $(BUILD)/sanitized-threads --target alloc-sequences shared-index-tests
 	@touch $@
 
 # Plugins of hwloc, which come with other packages (Open MPI's, for one), leave memory behind: none is
 # loaded where leaks are looked for.
 VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
 test-sanitized: engine-sanitized alloc-sanitized ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
-engine-sanitized: $(BUILD)/.sanitized $(BUILD)/.programs
+engine-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.programs
 	HWLOC_PLUGINS_PATH=$(BUILD) $(BUILD)/sanitized/engine-tests --gtest_brief=1
+	$(BUILD)/sanitized-threads/shared-index-tests --gtest_brief=1
 
 alloc-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.tests $(BUILD)/.valgrind
 	$(BUILD)/sanitized/alloc-tests --gtest_brief=1

@@ -48,7 +48,8 @@ std::size_t count_before(std::size_t count, const Before& before) {
   return found;
 }
 
-class Btree {
+// What is common to trees of one thread and of several: the layout of nodes, and loading them.
+class BtreeNodes {
  public:
   using Options = BtreeOptions;
   static constexpr bool kOrdered = true;
@@ -71,13 +72,11 @@ class Btree {
     return {inner * options.inner_bytes, leaves * options.leaf_bytes};
   }
 
-  Btree(const std::array<std::byte*, 2>& memory, std::uint64_t /*count*/, const Options& options)
+  BtreeNodes(const std::array<std::byte*, 2>& memory, const Options& options)
       : shape_(options), inner_(memory[0]), leaves_(memory[1]) {
     leaf_count_ = 1;
     *leaf(0) = {.version = 0, .count = 0, .next = kNone, .unused = 0};
   }
-
-  std::uint64_t size() const { return size_; }
 
   // Leaves of equally many entries; `slices` threads fill their shares of them.
   template <typename KeyAt>
@@ -102,100 +101,6 @@ class Btree {
     if (slice != 0) return;
     size_ = count;
     leaf_count_ = static_cast<std::uint32_t>(leaves);
-  }
-
-  // Inner nodes, a level after the other, over the leaves that were loaded.
-  void finish_load() {
-    // The children of a level are numbered in a row; first_key says where each of them begins.
-    std::uint32_t first = 0;
-    std::uint32_t count = leaf_count_;
-    while (count > 1) {
-      const auto nodes = static_cast<std::uint32_t>(rounded_up(count, shape_.children_loaded()));
-      const std::uint32_t level = inner_count_;
-      for (std::uint32_t at = 0; at < nodes; ++at) {
-        const std::uint32_t begin = share(count, at, nodes);
-        const std::uint32_t end = share(count, at + 1, nodes);
-        Inner* const node = inner(inner_count_++);
-        *node = {.version = 0, .count = end - begin - 1};
-        for (std::uint32_t child = begin; child < end; ++child) {
-          children(node)[child - begin] = first + child;
-          if (child > begin) keys(node)[child - begin - 1] = lowest(first + child, depth_);
-        }
-      }
-      first = level;
-      count = nodes;
-      ++depth_;
-    }
-    root_ = first;
-  }
-
-  std::uint64_t* find(std::uint64_t key) const {
-    std::uint32_t at = root_;
-    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
-    return find_in(leaf(at), key);
-  }
-
-  // All go down a level at a time; each has the node that it comes to fetched meanwhile.
-  void find_group(std::span<const std::uint64_t> wanted, std::uint64_t** found) const {
-    std::array<std::uint32_t, kMaxInterleave> at;  // NOLINT: filled below
-    std::fill_n(at.begin(), wanted.size(), root_);
-    for (unsigned level = depth_; level > 0; --level) {
-      for (std::size_t i = 0; i < wanted.size(); ++i) {
-        at[i] = child_of(inner(at[i]), wanted[i]);
-        if (level > 1) {
-          fetch(inner(at[i]), shape_.inner_bytes);
-        } else {
-          fetch(leaf(at[i]), shape_.leaf_bytes);
-        }
-      }
-    }
-    for (std::size_t i = 0; i < wanted.size(); ++i) found[i] = find_in(leaf(at[i]), wanted[i]);
-  }
-
-  // Adds a key or gives it another value.
-  void insert(std::uint64_t key, std::uint64_t value) {
-    std::array<std::uint32_t, kMaxDepth> path;  // NOLINT: filled below
-    std::uint32_t at = root_;
-    for (unsigned level = depth_; level > 0; --level) {
-      path[level] = at;
-      at = child_of(inner(at), key);
-    }
-    Leaf* node = leaf(at);
-    std::size_t place = place_in(node, key);
-    if (place < node->count && keys(node)[place] == key) {
-      values(node)[place] = value;
-      return;
-    }
-    if (node->count == shape_.entries) {
-      const std::uint32_t right = leaf_count_++;
-      const std::uint64_t border = split(node, right);
-      add_child(path, 1, border, right);
-      if (key >= border) node = leaf(right);
-      place = place_in(node, key);
-    }
-    make_room(keys(node), node->count, place) = key;
-    make_room(values(node), node->count, place) = value;
-    ++node->count;
-    ++size_;
-  }
-
-  // Up to `length` entries from the first key on that is not below this one, in order.
-  Scanned scan(std::uint64_t key, std::uint64_t length) const {
-    std::uint32_t at = root_;
-    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
-    std::size_t place = place_in(leaf(at), key);
-    Scanned found;
-    while (at != kNone && length > 0) {
-      const Leaf* const node = leaf(at);
-      at = node->next;
-      if (at != kNone) fetch(leaf(at), shape_.leaf_bytes);
-      const std::size_t end = std::min<std::uint64_t>(node->count, place + length);
-      for (std::size_t i = place; i < end; ++i) found.sum += keys(node)[i] + values(node)[i];
-      found.entries += end - std::min(place, end);
-      length -= end - std::min(place, end);
-      place = 0;
-    }
-    return found;
   }
 
  protected:
@@ -268,35 +173,35 @@ class Btree {
     return static_cast<std::uint32_t>(std::uint64_t{count} * at / nodes);
   }
 
-  // Keys of a child are not below the key before it.
-  std::uint32_t child_of(Inner* node, std::uint64_t key) const {
-    const std::uint64_t* const borders = keys(node);
-    return children(node)[count_before<kAllCompared>(
-        node->count, [=](std::size_t i) { return borders[i] <= key; })];
-  }
-
-  // Of the first key that is not below this one.
-  static std::size_t place_in(Leaf* node, std::uint64_t key) {
-    const std::uint64_t* const held = keys(node);
-    return count_before<kAllCompared>(node->count, [=](std::size_t i) { return held[i] < key; });
-  }
-
-  std::uint64_t* find_in(Leaf* node, std::uint64_t key) const {
-    const std::size_t place = place_in(node, key);
-    return place < node->count && keys(node)[place] == key ? values(node) + place : nullptr;
+  // Inner nodes, a level after the other, over the leaves that were loaded.
+  void load_inner() {
+    // The children of a level are numbered in a row; first_key says where each of them begins.
+    std::uint32_t first = 0;
+    std::uint32_t count = leaf_count_;
+    while (count > 1) {
+      const auto nodes = static_cast<std::uint32_t>(rounded_up(count, shape_.children_loaded()));
+      const std::uint32_t level = inner_count_;
+      for (std::uint32_t at = 0; at < nodes; ++at) {
+        const std::uint32_t begin = share(count, at, nodes);
+        const std::uint32_t end = share(count, at + 1, nodes);
+        Inner* const node = inner(inner_count_++);
+        *node = {.version = 0, .count = end - begin - 1};
+        for (std::uint32_t child = begin; child < end; ++child) {
+          children(node)[child - begin] = first + child;
+          if (child > begin) keys(node)[child - begin - 1] = lowest(first + child, depth_);
+        }
+      }
+      first = level;
+      count = nodes;
+      ++depth_;
+    }
+    root_ = first;
   }
 
   // The lowest key below a node so many levels above the leaves.
   std::uint64_t lowest(std::uint32_t number, unsigned level) const {
     for (; level > 0; --level) number = children(inner(number))[0];
     return keys(leaf(number))[0];
-  }
-
-  // The place for a new one among `count`, made by moving those behind it.
-  template <typename T>
-  static T& make_room(T* all, std::size_t count, std::size_t place) {
-    std::copy_backward(all + place, all + count, all + count + 1);
-    return all[place];
   }
 
   // Moves the upper half of a leaf to a new one of this number; returns the first key there. What
@@ -321,27 +226,6 @@ class Btree {
     std::copy_n(children(node) + kept + 1, upper->count + 1, children(upper));
     put(node->count, kept);
     return keys(node)[kept];
-  }
-
-  // A child of the inner node that the path has on this level split: `right` has its keys from
-  // `border` on.
-  void add_child(const std::array<std::uint32_t, kMaxDepth>& path, unsigned level,
-                 std::uint64_t border, std::uint32_t right) {
-    for (; level <= depth_; ++level) {
-      Inner* const node = inner(path[level]);
-      if (node->count < shape_.keys) {
-        put_child(node, border, right);
-        return;
-      }
-      const std::uint32_t number = inner_count_++;
-      const std::uint64_t middle = split(node, number);
-      put_child(border < middle ? node : inner(number), border, right);
-      border = middle;
-      right = number;
-    }
-    make_top(inner_count_, root_, border, right);
-    root_ = inner_count_++;
-    ++depth_;
   }
 
   // An inner node with two children.
@@ -371,6 +255,132 @@ class Btree {
   std::uint32_t inner_count_ = 0;
   std::uint32_t leaf_count_ = 0;
   std::uint64_t size_ = 0;
+};
+
+class Btree : public BtreeNodes {
+ public:
+  Btree(const std::array<std::byte*, 2>& memory, std::uint64_t /*count*/, const Options& options)
+      : BtreeNodes(memory, options) {}
+
+  std::uint64_t size() const { return size_; }
+
+  void finish_load() { load_inner(); }
+
+  std::uint64_t* find(std::uint64_t key) const {
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
+    return find_in(leaf(at), key);
+  }
+
+  // All go down a level at a time; each has the node that it comes to fetched meanwhile.
+  void find_group(std::span<const std::uint64_t> wanted, std::uint64_t** found) const {
+    std::array<std::uint32_t, kMaxInterleave> at;  // NOLINT: filled below
+    std::fill_n(at.begin(), wanted.size(), root_);
+    for (unsigned level = depth_; level > 0; --level) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        at[i] = child_of(inner(at[i]), wanted[i]);
+        if (level > 1) {
+          fetch(inner(at[i]), shape_.inner_bytes);
+        } else {
+          fetch(leaf(at[i]), shape_.leaf_bytes);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) found[i] = find_in(leaf(at[i]), wanted[i]);
+  }
+
+  // Adds a key or gives it another value.
+  void insert(std::uint64_t key, std::uint64_t value) {
+    std::array<std::uint32_t, kMaxDepth> path;  // NOLINT: filled below
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) {
+      path[level] = at;
+      at = child_of(inner(at), key);
+    }
+    Leaf* node = leaf(at);
+    std::size_t place = place_in(node, key);
+    if (place < node->count && keys(node)[place] == key) {
+      values(node)[place] = value;
+      return;
+    }
+    if (node->count == shape_.entries) {
+      const std::uint32_t right = leaf_count_++;
+      const std::uint64_t border = split(node, right);
+      add_child(path, 1, border, right);
+      if (key >= border) node = leaf(right);
+      place = place_in(node, key);
+    }
+    make_room(keys(node), node->count, place) = key;
+    make_room(values(node), node->count, place) = value;
+    ++node->count;
+    ++size_;
+  }
+
+  // Up to `length` entries from the first key on that is not below this one, in order.
+  Scanned scan(std::uint64_t key, std::uint64_t length) const {
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
+    std::size_t place = place_in(leaf(at), key);
+    Scanned found;
+    while (at != kNone && length > 0) {
+      const Leaf* const node = leaf(at);
+      at = node->next;
+      if (at != kNone) fetch(leaf(at), shape_.leaf_bytes);
+      const std::size_t end = std::min<std::uint64_t>(node->count, place + length);
+      for (std::size_t i = place; i < end; ++i) found.sum += keys(node)[i] + values(node)[i];
+      found.entries += end - std::min(place, end);
+      length -= end - std::min(place, end);
+      place = 0;
+    }
+    return found;
+  }
+
+ private:
+  // Keys of a child are not below the key before it.
+  std::uint32_t child_of(Inner* node, std::uint64_t key) const {
+    const std::uint64_t* const borders = keys(node);
+    return children(node)[count_before<kAllCompared>(
+        node->count, [=](std::size_t i) { return borders[i] <= key; })];
+  }
+
+  // Of the first key that is not below this one.
+  static std::size_t place_in(Leaf* node, std::uint64_t key) {
+    const std::uint64_t* const held = keys(node);
+    return count_before<kAllCompared>(node->count, [=](std::size_t i) { return held[i] < key; });
+  }
+
+  std::uint64_t* find_in(Leaf* node, std::uint64_t key) const {
+    const std::size_t place = place_in(node, key);
+    return place < node->count && keys(node)[place] == key ? values(node) + place : nullptr;
+  }
+
+  // The place for a new one among `count`, made by moving those behind it.
+  template <typename T>
+  static T& make_room(T* all, std::size_t count, std::size_t place) {
+    std::copy_backward(all + place, all + count, all + count + 1);
+    return all[place];
+  }
+
+  // A child of the inner node that the path has on this level split: `right` has its keys from
+  // `border` on.
+  void add_child(const std::array<std::uint32_t, kMaxDepth>& path, unsigned level,
+                 std::uint64_t border, std::uint32_t right) {
+    for (; level <= depth_; ++level) {
+      Inner* const node = inner(path[level]);
+      if (node->count < shape_.keys) {
+        put_child(node, border, right);
+        return;
+      }
+      const std::uint32_t number = inner_count_++;
+      const std::uint64_t middle = split(node, number);
+      put_child(border < middle ? node : inner(number), border, right);
+      border = middle;
+      right = number;
+    }
+    make_top(inner_count_, root_, border, right);
+    root_ = inner_count_++;
+    ++depth_;
+  }
 };
 
 using BtreeIndex = KeyedIndex<Btree>;

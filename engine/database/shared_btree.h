@@ -16,13 +16,14 @@
 
 namespace tierscope::database {
 
-class SharedBtree : public Btree {
+class SharedBtree : public BtreeNodes {
  public:
-  SharedBtree(const std::array<std::byte*, 2>& memory, std::uint64_t count, const Options& options)
-      : Btree(memory, count, options) {}
+  SharedBtree(const std::array<std::byte*, 2>& memory, std::uint64_t /*count*/,
+              const Options& options)
+      : BtreeNodes(memory, options) {}
 
   void finish_load() {
-    Btree::finish_load();
+    load_inner();
     top_ = packed(root_, depth_);
   }
 

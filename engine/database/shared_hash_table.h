@@ -154,7 +154,7 @@ class SharedHashTable {
   std::optional<bool> insert_held(std::uint64_t key, std::uint64_t value, std::uint64_t hashed) {
     const std::uint64_t home = scaled(hashed, group_count_);
     const std::uint8_t tag = tag_of(hashed);
-    std::optional<Seen> free;
+    Seen free{.group = home, .version = 0, .slot = kSlots, .value = 0};
     for (std::uint64_t group = home;; group = after(group)) {
       Seen at{group, lock_of(group).now(), slot_in(group, key, tag), 0};
       if (group != home && VersionLock::is_locked(at.version)) return std::nullopt;
@@ -164,12 +164,12 @@ class SharedHashTable {
       if (at.slot < kSlots) {
         return write(at, home, key, value, tag) ? std::optional(false) : std::nullopt;
       }
-      if (!free && !(empty.empty() && deleted.empty())) {
+      if (free.slot == kSlots && !(empty.empty() && deleted.empty())) {
         at.slot = deleted.empty() ? empty.first() : deleted.first();
         free = at;
       }
       if (!empty.empty()) {
-        return write(*free, home, key, value, tag) ? std::optional(true) : std::nullopt;
+        return write(free, home, key, value, tag) ? std::optional(true) : std::nullopt;
       }
     }
   }

@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class SharedIndex : public Structure {
         own_(held_back(spec_.keys->size()) / spec_.threads),
         order_(std::max<std::uint64_t>(own_, 1)),
         ages_(loaded()) {
-    if (spec_.distribution.latest) recency_.emplace(loaded(), *spec_.distribution.alpha);
+    const Distribution& asked = spec_.distribution;
+    if (asked.latest && asked.alpha) recency_.emplace(loaded(), *asked.alpha);
   }
 
   std::vector<Part> parts() const override {
@@ -155,7 +157,7 @@ class SharedIndex : public Structure {
   }
 
   void load(const OnThreads& on_threads) {
-    table_.emplace(memory_, spec_.keys->size(), options_);
+    table_ = std::make_unique<Table>(memory_, spec_.keys->size(), options_);
     on_threads([this](std::size_t thread) {
       const auto key_at = [this](std::uint64_t i) { return spec_.keys->at(rank_of_loaded(i)); };
       table_->load(loaded(), key_at, thread, spec_.threads);
@@ -172,14 +174,16 @@ class SharedIndex : public Structure {
   void do_one(Thread& own) {
     const Mix& mix = spec_.mix;
     const std::uint64_t drawn = scaled(splitmix64(own.luck), 100);
-    unsigned below = mix.updates;
-    if (drawn < below) return update(own, ask(own));
-    if (drawn < (below += mix.inserts)) return insert(own);
-    if (drawn < (below += mix.deletes)) return erase(own);
-    if (drawn < (below += mix.scans)) return scan(own, ask(own));
+    const unsigned inserts = mix.updates + mix.inserts;
+    const unsigned deletes = inserts + mix.deletes;
+    const unsigned scans = deletes + mix.scans;
+    if (drawn < mix.updates) return update(own, ask(own));
+    if (drawn < inserts) return insert(own);
+    if (drawn < deletes) return erase(own);
+    if (drawn < scans) return scan(own, ask(own));
     const Asked asked = ask(own);
     look_up(own, asked);
-    if (drawn < below + mix.modifies) update(own, asked);
+    if (drawn < scans + mix.modifies) update(own, asked);
   }
 
   Asked ask(Thread& own) {
@@ -305,7 +309,7 @@ class SharedIndex : public Structure {
   Permutation ages_;                  // Of the keys that are loaded, newest first.
   std::optional<ZipfOrder> recency_;  // Of keys, where the latest are asked for most.
   std::array<std::byte*, kParts> memory_{};
-  std::optional<Table> table_;
+  std::unique_ptr<Table> table_;
   std::deque<Thread> threads_;
 };
 

@@ -145,6 +145,45 @@ TEST(SharedBtree, IsRightWhileThreadsChangeIt) {
 
 TEST(SharedHashTable, IsRightWhileThreadsChangeIt) { share<SharedHashTable>({}); }
 
+// Readers ask for keys that stay while writers insert and delete those between them, in so few
+// nodes that they meet all the time.
+template <typename Table>
+void read_while_others_write(const typename Table::Options& options) {
+  constexpr std::uint64_t kKeys = 24;
+  constexpr std::uint64_t kWrites = 100000;
+  Placed<Table> placed(2 * kKeys, options);
+  Table& table = placed.table;
+  for (std::uint64_t i = 0; i < kKeys; ++i) table.insert(2 * i, value_of(2 * i));
+  std::atomic<std::uint64_t> wrong{0};
+  std::atomic<bool> ended{false};
+  on_threads(2)([&](std::size_t thread) {
+    std::mt19937_64 random(thread);
+    if (thread == 0) {
+      for (std::uint64_t i = 0; i < kWrites; ++i) {
+        const std::uint64_t key = random() % kKeys * 2 + 1;
+        if (!table.erase(key)) wrong += table.insert(key, value_of(key)) ? 0 : 1;
+      }
+      ended = true;
+      return;
+    }
+    while (!ended) {
+      const std::uint64_t kept = random() % kKeys * 2;
+      wrong += table.find(kept) == std::optional(value_of(kept)) ? 0 : 1;
+      const auto other = table.find(kept + 1);
+      wrong += !other || *other == value_of(kept + 1) ? 0 : 1;
+      if constexpr (Table::kOrdered) wrong += table.scan(0, 3 * kKeys).entries >= kKeys ? 0 : 1;
+    }
+  });
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(SharedBtree, ReadersSeeNoHalfChange) {
+  read_while_others_write<SharedBtree>({128, 128, true});
+  read_while_others_write<SharedBtree>({512, 512, true});
+}
+
+TEST(SharedHashTable, ReadersSeeNoHalfChange) { read_while_others_write<SharedHashTable>({}); }
+
 template <typename Table>
 void expect_mixes_verified(const typename Table::Options& options) {
   constexpr std::uint64_t kKeys = 20011;

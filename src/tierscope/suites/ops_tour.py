@@ -76,7 +76,7 @@ class Stop:
 
 def stops(run: Run) -> list[Stop]:
     """Return the operations that were measured, in the plan's order."""
-    measured = [m for m in run.measurements if m.kind == "ops" and m.has_figure]
+    measured = [m for m in run.measurements if m.metric == "operations" and m.has_figure]
     tour = [m for m in measured if not m.id.startswith("cached.")]
     groups: dict[str, list[Measurement]] = {}
     for m in tour:
