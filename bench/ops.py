@@ -6,6 +6,7 @@ huge pages, values compared on both sides. Peers are those whose headers the com
 libabsl-dev, libboost1.81-dev or later, libparallel-hashmap-dev, libtlx-dev, or what lies in the
 folders of $PEERS_INCLUDE (with : between them). The program is compiled here with $CXX -O3. Each
 side is built once and measured in turn, $SECONDS at a time, until the ratio's interval is narrow.
+Rates are by CPU time: what other programs take counts on neither side.
 
 $KEYS: numbers of keys; max is as many as 80% of the available memory holds, of both sides.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from pairs import Comparison, asked, until_narrow
 from tierscope.engine.repetitions import living_engine
+from tierscope.model.event import Series
 
 KEYS = os.environ.get("KEYS", "1000000,32000000,max").split(",")
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
@@ -91,11 +93,18 @@ def _ours(structure: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
                 if event.event in ("skipped", "failed"):
                     raise RuntimeError(f"{spec.id}: {event.reason}")
                 if event.event == "repetition":
-                    rates = [rate for rate in event.series[0].columns[0].values if rate]
-                    return statistics.median(rates) / 1e6
+                    return statistics.median(_by_cpu_time(event.series[0])) / 1e6
             raise RuntimeError(f"{spec.id}: no rows")
 
         yield repetition
+
+
+def _by_cpu_time(series: Series) -> list[float]:
+    """Return the rates of samples as they are by the CPU time that others did not take."""
+    rates = series.columns[0].values
+    lost = series.lost or [0.0] * len(rates)
+    return [rate / (1 - share) for rate, share in zip(rates, lost, strict=True)
+            if rate and share < 1]  # fmt: skip
 
 
 @contextlib.contextmanager

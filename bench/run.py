@@ -6,7 +6,7 @@ python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [all
                     [fio] [shared-storage] [whatif]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
-$MULTICHASE; ops needs libabsl-dev and libboost1.81-dev;
+$MULTICHASE; ops compares with the maps whose headers are there (see ops.py);
 nvbandwidth, storage-gpu and cufile need a GPU, gpu-ranks two of them and an MPI; storage-gpu and
 cufile make files in $STORAGE. fio and whatif take their time; shared-storage needs fio and mpirun.
 """

@@ -187,15 +187,15 @@ class SharedIndex : public Structure {
   }
 
   Asked ask(Thread& own) {
-    if (recency_) return ask_for_latest(own);
+    if (recency_) return ask_for_latest(own, *recency_);
     if (spec_.distribution.words) return {own.stream.next(), false};
     const std::uint64_t rank = own.stream.next_rank();
     return {spec_.keys->at(rank), grows() && rank % kHeldBack == kHeldBack - 1};
   }
 
   // The last that the thread inserted, or those that were loaded, which have an order of their own.
-  Asked ask_for_latest(Thread& own) {
-    const std::uint64_t age = recency_->next_rank(own.luck);
+  Asked ask_for_latest(Thread& own, const ZipfOrder& recency) {
+    const std::uint64_t age = recency.next_rank(own.luck);
     const std::uint64_t rank = age < own.inserted ? own_rank(own, own.inserted - 1 - age)
                                                   : rank_of_loaded(ages_.at(age - own.inserted));
     return {spec_.keys->at(rank), false};
