@@ -129,6 +129,28 @@ def test_without_names_v09s_test_cases_are_run():
     assert names == [test.name for test in TESTS[:35]]
 
 
+def test_with_one_gpu_cells_of_all_gpus_are_those_of_one():
+    topology = machine(gpus=1)
+    settings = Settings(topology=topology, gpus=topology.gpus)
+    outcomes = [command._outcome(test, settings) for test in TESTS[:35]]
+    command._share(outcomes)
+    ids = {made.test.name: [cell.spec.id for cell in made.cells] for made in outcomes}
+    assert ids["host_to_all_memcpy_ce"] == ids["host_to_device_memcpy_ce"]
+    assert ids["host_to_all_memcpy_sm"] != ids["host_to_all_memcpy_ce"]
+    assert len({name for names in ids.values() for name in names}) == 10
+
+
+@pytest.mark.usefixtures("gpus")
+def test_a_figure_that_two_test_cases_share_is_in_both(capsys, monkeypatch):
+    topology = machine(gpus=1)
+    monkeypatch.setattr(command, "discover", lambda: topology)
+    assert command.run(["-t", "0", "10", "--json"]) == 0
+    first, second = cases(capsys.readouterr().out)
+    assert first["status"] == second["status"] == "Passed"
+    assert first["sum"] == second["sum"]
+    assert first["cells"] == second["cells"]
+
+
 @pytest.mark.usefixtures("gpus")
 def test_huge_pages_that_the_kernel_does_not_give_are_ignored_with_a_warning(capsys, monkeypatch):
     monkeypatch.setattr(command, "thp_available", lambda: False)
@@ -147,7 +169,7 @@ def test_pairs_are_of_ranks(capsys, monkeypatch):
     assert command.run(["-t", "0", "-P", "3"]) == 0
     assert "--targetNumPairs is ignored: there are no MPI ranks" in capsys.readouterr().err
     assert command.run(["-t", "0", "-P", "-2"]) == 1
-    said = "--targetNumPairs: -2 is neither -1, all pairs, nor a number of them\n"
+    said = "--targetNumPairs: -2 is neither -1, all pairs, nor a number\n"
     assert capsys.readouterr().err.endswith(said)
 
 

@@ -67,7 +67,7 @@ def test_only_totals_have_a_coefficient_of_variation():
 
 
 def test_the_coefficient_of_variation_is_that_of_all_values():
-    """What nvbandwidth prints for three GPUs with these six figures: with n - 1, it would be 0.15."""
+    """nvbandwidth prints this for these six figures; with n - 1 it would be 0.15."""
     figures = [56.51e9, 41.56e9, 56.51e9, 44.82e9, 45.84e9, 41.59e9]
     text = text_of(outcome("device_to_device_memcpy_read_ce", 3, figures), False, False)
     assert text.endswith(

@@ -34,7 +34,7 @@ class Outcome:
     @property
     def complete(self) -> bool:
         """Whether every cell has an outcome."""
-        return len(self.found) == len(self.cells)
+        return all(cell.spec.id in self.found for cell in self.cells)
 
     @property
     def error(self) -> str:

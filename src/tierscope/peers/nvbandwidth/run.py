@@ -4,12 +4,13 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
 from tierscope.engine.process import capabilities
 from tierscope.kinds.gpu_ranks.spec import RankGpu, rank_gpus
-from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.machine.discover import discover
 from tierscope.machine.launcher import launched_rank
 from tierscope.machine.settings import thp_available
@@ -159,7 +160,7 @@ def _settings(
         raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MAX_MIB}")
     wanted, most = options.targetNumPairs, len(ranks) * (len(ranks) - 1)
     if wanted < -1:
-        raise UserError(f"--targetNumPairs: {wanted} is neither -1, all pairs, nor a number of them")
+        raise UserError(f"--targetNumPairs: {wanted} is neither -1, all pairs, nor a number")
     if ranks and wanted > most:
         raise UserError(
             f"--targetNumPairs: {wanted} are more than the {most} ordered pairs of "
@@ -222,6 +223,7 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     topology = discover()
     settings = _settings(options, topology, ranks, no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
+    _share(outcomes)
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
@@ -232,7 +234,7 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     if printer.text:
         print(_banner(settings, gpu, document), end="", flush=True)
     code = ExitCode.ALL_MEASURED
-    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
+    specs = list({cell.spec.id: cell.spec for one in outcomes for cell in one.cells}.values())
     if specs:
         printer.print_due()
         plan = Plan(version=PLAN_VERSION, measurements=specs)
@@ -259,6 +261,18 @@ def _outcome(test: Test, settings: Settings) -> Outcome:
     return Outcome(test, settings.size(test), cells, reason)
 
 
+def _share(outcomes: Sequence[Outcome]) -> None:
+    """Let cells that are the same measurement be one: with one GPU, it is all of them."""
+    known: dict[str, Spec] = {}
+    for outcome in outcomes:
+        outcome.cells = [
+            replace(
+                cell, spec=known.setdefault(cell.spec.model_dump_json(exclude={"id"}), cell.spec)
+            )
+            for cell in outcome.cells
+        ]
+
+
 class _Printer:
     """Prints each test case as soon as its last cell is there, in order."""
 
@@ -266,13 +280,14 @@ class _Printer:
         self._options = options
         self._waiting = list(outcomes)
         self._all = outcomes
-        self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
         self.text = options.format == "text"
 
     def watch(self, event: Event | Measurement) -> None:
         """Record a concluded measurement."""
         if isinstance(event, Measurement):
-            self._by_id[event.id].found[event.id] = event
+            for outcome in self._all:
+                if any(cell.spec.id == event.id for cell in outcome.cells):
+                    outcome.found[event.id] = event
             self.print_due()
 
     def print_due(self) -> None:
