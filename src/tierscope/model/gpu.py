@@ -104,10 +104,10 @@ class Transfer(Ruled):
     engine: Annotated[CopyEngine, ENGINE]
     streams: Annotated[
         int,
-        Field(ge=1, le=64),
+        Field(ge=1, le=32),
         Property("CUDA streams that share a copy, as in 1..8", id="{}streams"),
     ] = 1
-    """CUDA streams that share the bytes."""
+    """CUDA streams that share the bytes; a GPU has 32 queues for all concurrent ones."""
     reported: bool = True
     """Whether it counts in the measurement's estimate, or only contends with those that do."""
 
