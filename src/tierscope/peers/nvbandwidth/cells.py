@@ -26,10 +26,10 @@ from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
-_SAMPLING = Sampling(budget_s=0.35, sample_s=0.005)
-_WITH_HOST = Sampling(budget_s=0.4, sample_s=0.0025)
+_SAMPLING = Sampling(budget_s=0.4, sample_s=0.005)
+_WITH_HOST = Sampling(budget_s=0.45, sample_s=0.0025)
 """Shorter samples make more repetitions; a copy of the default size lasts for longer anyway."""
-_CONTENDED = Sampling(budget_s=0.8, sample_s=0.005)
+_CONTENDED = Sampling(budget_s=0.9, sample_s=0.005)
 """For both directions at once with the host, whose rates vary more."""
 Way = tuple[tuple[int, int], bool]
 """Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
