@@ -152,8 +152,7 @@ def _latencies(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield idle latency, and latency over load threads of each memory: the study shows them, but
     has no files of them."""
     path = {"from": _node(pair.near), "to": ",".join(map(_node, pair.both))}
-    size = format_size(MAP * gib_here(topology, pair.both))
-    yield _request("latency", {**path, "size": size, "pages": "base"})
+    yield _request("latency", {**path, **_chase(topology, pair)})
     loads = "0,4..all+4" if _usable(topology, pair) > _FEW else "0,all"
     for node in pair.both:
         yield from _under_load(topology, pair, node, loads)
@@ -161,11 +160,16 @@ def _latencies(topology: Topology, pair: Pair) -> Iterator[Request]:
 
 def _in_short(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield what tells another pair of CPUs and GPU from the first one."""
-    size = format_size(MAP * gib_here(topology, pair.both))
-    path = {"from": _node(pair.near), "to": _node(pair.far), "size": size}
-    yield from _bandwidth(path, _threads(_usable(topology, pair), 4))
-    yield _request("latency", {**path, "pages": "base"})
+    path, chase = {"from": _node(pair.near), "to": _node(pair.far)}, _chase(topology, pair)
+    yield from _bandwidth({**path, "size": chase["size"]}, _threads(_usable(topology, pair), 4))
+    yield _request("latency", {**path, **chase})
     yield from _under_load(topology, pair, pair.far, "0,all")
+
+
+def _chase(topology: Topology, pair: Pair) -> dict[str, str]:
+    """Return the options of the study's dependent reads: each line of a region, in base pages."""
+    size = format_size(MAP * gib_here(topology, pair.both))
+    return {"size": size, "stride": "64", "pages": "base"}
 
 
 def _under_load(topology: Topology, pair: Pair, node: Node, threads: str) -> Iterator[Request]:
@@ -173,7 +177,9 @@ def _under_load(topology: Topology, pair: Pair, node: Node, threads: str) -> Ite
     if _usable(topology, pair) > 1:
         load = {"mix": _MIXES, "load-order": "sequential,random", "load-access-size": "64"}
         path = {"from": _node(pair.near), "to": _node(node), "load-threads": threads}
-        yield _request("loaded-latency", {**path, **load})
+        chase = _chase(topology, pair)
+        sizes = {**chase, "load-size": chase["size"]}
+        yield _request("loaded-latency", {**path, **sizes, **load})
 
 
 def _beyond(topology: Topology, pairs: Sequence[Pair], thp: bool) -> Iterator[Request]:
@@ -184,7 +190,7 @@ def _beyond(topology: Topology, pairs: Sequence[Pair], thp: bool) -> Iterator[Re
     if thp:
         sizes = ",".join(format_size(number * unit) for number in (MAP, FOOTPRINTS[-1]))
         yield from _bandwidth({**path, "size": sizes, "pages": "thp"}, [cpus])
-        yield _request("latency", {**path, "size": format_size(MAP * unit), "pages": "thp"})
+        yield _request("latency", {**path, **_chase(topology, pair), "pages": "thp"})
     yield from _sets(topology, pairs)
     yield _request("ops", {**path, "op": "lookup,update", "threads": "all"})
     yield from _by_gpu(topology, pair)
