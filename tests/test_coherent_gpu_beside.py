@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gpu.gpu_machine import measured, run_with
+from tests.gpu.gpu_machine import measured, plan_of, run_with
 from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
+from tierscope.kinds.ops.show import cached_parts
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.run import Measurement, Run
@@ -238,3 +239,17 @@ def test_published_maps_have_the_published_peaks() -> None:
         ("gpu", "sequential", "write"): 163,
         ("gpu", "random", "write"): 168,
     }
+
+
+def test_parts_of_a_tree_that_the_cache_holds_are_named(grace_hopper: Topology) -> None:
+    small, large = (
+        plan_of("ops", grace_hopper, structure="btree", keys=keys, threads="all")
+        for keys in ("8m", "16g")
+    )
+    for plan, notes in ((small, 1), (large, 0)):
+        run = run_with(
+            plan, grace_hopper, [measured(one, grace_hopper) for one in plan.measurements]
+        )
+        found = list(cached_parts(run.measurements, run))
+        assert len(found) == notes
+        assert all("(114 MiB) can hold the part inner (" in line for line in found)
