@@ -540,12 +540,11 @@ def _run_page(
     pictures, more = _pictures(run, views) if own is None else ({}, False)
     sections: list[Section] = []
     if published:
+        id_, title, method = f"{prefix}-published", published.title, published.method
         shown = [_card(prefix, picture, numbers) for picture in published.pictures()]
-        sections.append(
-            Section(
-                f"{prefix}-published", published.title, published.method, shown, [published.summary]
-            )
-        )
+        sections.append(Section(id_, title, method, [], [published.summary]))
+        if shown:
+            sections.append(Section(f"{id_}-maps", f"{title}: maps", method, shown, []))
     room = _SVG_BYTES
     for kind, members in pictures.items():
         cards = []
