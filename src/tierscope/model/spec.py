@@ -339,6 +339,8 @@ class MemorySpec(MeasurementSpec):
 
     takes_objects: ClassVar[bool] = False
     """Some of its loops translate object ids of a pool."""
+    takes_any_cpu: ClassVar[bool] = False
+    """Its threads may be pinned to all CPUs of their initiator, each."""
 
     placement: Annotated[ChosenPlacement, MadeBy("to")]
     prefetchers: Prefetchers = "as-found"
