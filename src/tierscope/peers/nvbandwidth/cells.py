@@ -26,10 +26,8 @@ from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
-_SAMPLING = Sampling(budget_s=0.4, sample_s=0.005)
-_WITH_HOST = Sampling(budget_s=0.45, sample_s=0.0025)
-"""Shorter samples make more repetitions; a copy of the default size lasts for longer anyway."""
-_CONTENDED = Sampling(budget_s=0.9, sample_s=0.005)
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.005)
+_CONTENDED = Sampling(budget_s=1.2, sample_s=0.01)
 """For both directions at once with the host, whose rates vary more."""
 Way = tuple[tuple[int, int], bool]
 """Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
@@ -170,7 +168,7 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
                 for one in (gpu, *rest)
                 for way in ways
             ]
-            sampling = _CONTENDED if both else _WITH_HOST
+            sampling = _CONTENDED if both else _SAMPLING
             yield _copy(test, settings, 0, column, transfers, sampling)
 
     return cells
