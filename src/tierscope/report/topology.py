@@ -267,6 +267,34 @@ def show_pcie(console: Console, topology: Topology) -> None:
     )
 
 
+def show_pcie_state(console: Console, topology: Topology) -> None:
+    """Power, ordering, sleep and errors of each device's link, where any of it is known."""
+    rows = [
+        (name, device)
+        for name, device in _devices(topology)
+        if device.aspm is not None or device.errors
+    ]
+    if not rows:
+        return
+    title(console, "PCIe devices: slot power, ordering, sleep, errors")
+    words = ("device", "relaxed ordering", "ASPM", "Device Status")
+    counts = ("correctable", "non-fatal", "fatal")
+    table = new_table("device", "slot power, W", *words[1:], *counts, words=words)
+    for name, device in rows:
+        known = device.aspm is not None
+        ordering = {True: "on", False: "off", None: "-"}[device.relaxed_ordering]
+        table.add_row(
+            name,
+            "-" if device.slot_power_w is None else f"{device.slot_power_w:g}",
+            ordering,
+            device.aspm or "-",
+            (", ".join(device.error_bits) or "no error") if known else "-",
+            *(_bytes(device.errors.get(kind)) for kind in counts),
+        )
+    console.print(table)
+    note(console, "Errors by kind: as the kernel counted them since it started (AER)")
+
+
 def _devices(topology: Topology) -> list[tuple[str, PciDevice]]:
     """GPUs, drives and NICs, then CXL memory, each address once."""
     named = [(device.name, device.address) for device in io_devices(topology)]
@@ -311,6 +339,9 @@ def show_firmware(console: Console, topology: Topology) -> None:
     if topology.gpu_driver:
         table.add_row("NVIDIA's driver", "", topology.gpu_driver)
     console.print(table)
+    for gpu in topology.gpus:
+        if gpu.uuid:
+            note(console, f"gpu:{gpu.index} is {gpu.uuid}")
 
 
 def show_io(console: Console, topology: Topology) -> None:
@@ -446,6 +477,7 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     _show_advice(console, advice(topology))
     show_shared_switches(console, io_devices(topology))
     show_pcie(console, topology)
+    show_pcie_state(console, topology)
     show_firmware(console, topology)
     if topology.unreadable:
         title(console, "Left out, or not readable")
