@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from tierscope.machine.files import Files
 from tierscope.model.topology import Node, Package, PciDevice, PcieLink
@@ -26,7 +26,7 @@ _ASPM = ("none", "L0s", "L1", "L0s and L1")
 """Bits 1:0 of Link Control."""
 _SLOT_WATTS = {0xF0: 250.0, 0xF1: 275.0, 0xF2: 300.0}
 """Slot power limits that are codes and not numbers, in the scale of whole watts."""
-_COUNTED: tuple[tuple[Literal["correctable", "non-fatal", "fatal"], str, str], ...] = (
+_COUNTED = (
     ("correctable", "aer_dev_correctable", "TOTAL_ERR_COR"),
     ("non-fatal", "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
     ("fatal", "aer_dev_fatal", "TOTAL_ERR_FATAL"),

@@ -93,8 +93,9 @@ class PciDevice(Model):
     """Low-power states that its link may enter: none, L0s, L1, L0s and L1 (Link Control)."""
     error_bits: list[str] = []
     """Errors that its Device Status has seen since the bits were last cleared."""
-    errors: dict[Literal["correctable", "non-fatal", "fatal"], Count] = {}
-    """Errors that the kernel counted (AER) since it started; empty: it counts none."""
+    errors: dict[str, Count] = {}
+    """Errors that the kernel counted since it started (AER): correctable, non-fatal, fatal; empty:
+    it counts none."""
     acs_redirect: bool | None = None
     """Whether ACS sends peer traffic up to the root complex; None: no ACS or not readable."""
     iommu_group: str | None = None

@@ -15,7 +15,7 @@ from tierscope.machine.firmware import firmware_rows
 from tierscope.machine.links import pcie_name, pcie_payload
 from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pcie import pcie_hop
-from tierscope.machine.uplinks import by_top_switch, io_devices
+from tierscope.machine.uplinks import by_top_switch, io_devices, possible_arrays
 from tierscope.model.affinity import (
     LEGEND,
     Advice,
@@ -367,6 +367,7 @@ def show_io(console: Console, topology: Topology) -> None:
         )
     console.print(table)
     show_shared_switches(console, devices)
+    show_possible_arrays(console, topology)
 
 
 def _shortening(devices: Sequence[IoDevice]) -> Callable[[str], str]:
@@ -401,6 +402,27 @@ def show_shared_switches(console: Console, devices: Sequence[IoDevice]) -> None:
             cells += [_names(some), ", ".join(_bus(device.address) for device in some)]
         table.add_row(*(cell or "-" for cell in cells))
     console.print(table)
+
+
+def show_possible_arrays(console: Console, topology: Topology) -> None:
+    """Arrays whose data has one way to the GPUs beside it; nothing where none is possible."""
+    found = possible_arrays(topology)
+    if not found:
+        return
+    title(console, "Possible arrays: unused drives below one switch with GPUs")
+    table = _table_of_words("for", "made by")
+    for drives, gpus in found:
+        files = " ".join(f"/dev/{drive}" for drive in drives)
+        table.add_row(
+            ", ".join(gpus),
+            f"mdadm --create /dev/md/NAME --level=0 --raid-devices={len(drives)} {files}",
+        )
+    console.print(table)
+    note(
+        console,
+        "Unused: no partition, mount or other device is on them. mdadm overwrites what else they "
+        "hold: look first, as in wipefs --no-act DEVICE",
+    )
 
 
 def _names(devices: Sequence[IoDevice]) -> str:
@@ -476,6 +498,7 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     _show_matrix(console, topology, nvlink=nvlink)
     _show_advice(console, advice(topology))
     show_shared_switches(console, io_devices(topology))
+    show_possible_arrays(console, topology)
     show_pcie(console, topology)
     show_pcie_state(console, topology)
     show_firmware(console, topology)
@@ -699,4 +722,7 @@ def machine_json(topology: Topology) -> dict[str, object]:
         "nearest": [entry.model_dump(mode="json") for entry in advice(topology)],
         "io_devices": [device.model_dump(mode="json") for device in io_devices(topology)],
         "assignment": assign(topology).model_dump(mode="json"),
+        "possible_arrays": [
+            {"drives": drives, "gpus": gpus} for drives, gpus in possible_arrays(topology)
+        ],
     }
