@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "gpu/driver_version.h"
 
@@ -18,7 +19,7 @@ void prepare_cuda() {
   // gate: kernels that are loaded at their first launch, launches that block, a single queue.
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(kQueues).c_str(), 1);
 }
 
 }  // namespace

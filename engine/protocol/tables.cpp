@@ -576,7 +576,7 @@ constexpr Field kTransferFields[] = {
     {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants231},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
     {.name = "engine", .required = true, .type = Type::kText, .choices = kValues232},
-    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
+    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
 constexpr Rule kRules236[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests233}, {"destination", "managed memory comes over on demand as a source only", kTests235}};
@@ -615,7 +615,7 @@ constexpr Field kRankTransferFields[] = {
     {.name = "destination", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "rank", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "engine", .required = true, .type = Type::kText, .choices = kValues232},
-    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
+    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
 constexpr Rule kRules244[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests243}};
