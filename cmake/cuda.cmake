@@ -8,10 +8,10 @@ set(TIERSCOPE_CUDA_ROOT "" CACHE PATH "An installed CUDA 12.8 or 12.9; empty: th
 
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 set(cuda_folders "${TIERSCOPE_CUDA_ROOT}")
-if(NOT cuda_folders)
+if(NOT cuda_folders) # Those of CUDA 12, as nvidia/cuda_runtime, before nvidia/cu13.
   execute_process(
     COMMAND "${Python3_EXECUTABLE}" -c
-            "import sys, pathlib; print(*(r for p in sys.path for r in pathlib.Path(p).glob('nvidia/*/include')), sep=';', end='')"
+            "import sys, pathlib; print(*(r for p in sys.path for r in sorted(pathlib.Path(p).glob('nvidia/*/include'), reverse=True)), sep=';', end='')"
     OUTPUT_VARIABLE cuda_folders)
   list(TRANSFORM cuda_folders REPLACE "/include$" "")
 endif()

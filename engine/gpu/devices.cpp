@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "errors.h"
 #include "gpu/check.h"
 #include "gpu/driver.h"
 #include "gpu/driver_version.h"
@@ -27,9 +28,14 @@ GpuRuntime gpu_runtime() {
   prepare_cuda();
   GpuRuntime found{
       .built = true, .cuda = CUDA_VERSION, .driver = 0, .devices = 0, .error = {}, .remedy = {}};
-  found.driver = loaded_driver().version;
   const std::string needed = "install " + driver_for(kOldestCuda) + " or newer";
   found.remedy = needed + ", and in a container pass the GPU on";
+  try {
+    found.driver = loaded_driver().version;
+  } catch (const Failure& error) {
+    found.error = error.what();
+    return found;
+  }
   if (found.driver == 0) {
     found.error = "no NVIDIA driver (libcuda.so.1) was found";
     return found;

@@ -68,7 +68,7 @@ TEST_P(EachDriver, CopiesMeasuresMemoryAndLatency) {
   for (const char* memory : {"pinned", "write-combined", "registered", "pageable"}) {
     EXPECT_EQ(copy_skipped(memory), "") << memory;
   }
-  for (const char* engine : {"ce", "sm", "bulk"}) {
+  for (const char* engine : {"ce", "sm", "tma"}) {
     EXPECT_EQ(skipped("gpu-copy", copy_plan({transfer(memory_of(0), memory_of(1), 0, engine)})), "")
         << engine;
   }
