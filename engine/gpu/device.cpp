@@ -108,7 +108,9 @@ OnGpu::OnGpu(int gpu) {
   check_cuda(cuda().cuCtxSetCurrent(context_of(gpu)), fmt::format("turning to GPU {}", gpu));
 }
 
-OnGpu::~OnGpu() { cuda().cuCtxSetCurrent(before_); }
+OnGpu::~OnGpu() {
+  if (before_ != nullptr) cuda().cuCtxSetCurrent(before_);
+}
 
 Stream make_stream(int gpu) {
   const OnGpu on(gpu);

@@ -28,7 +28,7 @@ bool reaches_pageable_memory(int gpu);
 std::string name_of(int gpu);
 std::string pci_address_of(int gpu);  // 00000000:17:00.0, as NVML takes it.
 
-// While it lives, `gpu` is the calling thread's current one.
+// While it lives, `gpu` is the calling thread's current one; afterwards, too, if there was none.
 class OnGpu {
  public:
   explicit OnGpu(int gpu);

@@ -12,8 +12,11 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "errors.h"
 #include "gpu/check.h"
+#include "gpu/device.h"
 #include "gpu/device_code.h"
 #include "gpu/devices.h"
 #include "gpu/driver_version.h"
@@ -149,6 +152,26 @@ TEST(Driver, OneThatLacksAFunctionIsRefused) {
   } catch (const Failure& error) {
     EXPECT_STREQ(error.what(), "NVIDIA's driver has no cuInit of CUDA 2.0");
   }
+}
+
+// Much is called where no GPU was turned to: memory is freed, streams are waited for.
+TEST(Driver, NoThreadIsWithoutAContext) {
+  fake_cuda::set({});
+  const auto current = [] {
+    CUcontext context = nullptr;
+    cuda().cuCtxGetCurrent(&context);
+    return context;
+  };
+  std::thread([&] {
+    {
+      const OnGpu on(2);
+      EXPECT_EQ(current(), context_of(2));
+      const OnGpu other(1);
+      EXPECT_EQ(current(), context_of(1));
+    }
+    EXPECT_EQ(current(), context_of(2));
+  }).join();
+  std::thread([&] { EXPECT_NE(current(), nullptr); }).join();
 }
 
 // Compute capabilities of GPUs since Volta: CUDA C++ Programming Guide, "Compute Capabilities".
