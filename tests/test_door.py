@@ -463,7 +463,7 @@ _GPU_RANKS = st.builds(
                         "rank": st.just(2),
                         "engine": st.sampled_from(["ce", "sm", "tma"]),
                     },
-                    optional={"streams": st.integers(1, 64), "reported": st.booleans()},
+                    optional={"streams": st.integers(1, 32), "reported": st.booleans()},
                 ),
                 min_size=1,
                 max_size=3,

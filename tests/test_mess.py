@@ -18,6 +18,7 @@ from tierscope.kinds.loaded_latency.show import families_of, traffic_of
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Imported, ImportedFile, Measurement, Run
 from tierscope.model.topology import Dimm, Topology
 from tierscope.peers.mess.plan import REQUEST, mix_of
@@ -316,6 +317,43 @@ def test_curves_are_files_of_the_simulator(tmp_path: Path, both: tuple[str, str]
         assert (rates[-1], latencies[-1]) == (0, pytest.approx(110, rel=0.01)), "unloaded, ns"
     done = tierscope("export", both[0], "--mess", "curves", "--csv=x.csv", folder=tmp_path)
     assert done.returncode == 2
+
+
+def with_evidence(m: Measurement, **evidence: object) -> Measurement:
+    known = m.evidence.model_dump() if m.evidence else {}
+    return synthetic.changed(m, evidence=Evidence.model_validate({**known, **evidence}))
+
+
+def test_a_simulator_gets_no_points_that_are_in_doubt(tmp_path: Path) -> None:
+    """A disturbed point, and one slower than all heavier loads: both are left out, and named."""
+    run = run_of("here", ours=True)
+    slow = {"estimate": 5700.0, "ci_low": 5600.0, "ci_high": 5800.0}
+    measurements = [
+        with_evidence(m, disturbed=9) if m.id == "node:0.100.4" else
+        synthetic.changed(m, **slow) if m.id == "node:0.75.2" else m
+        for m in run.measurements
+    ]  # fmt: skip
+    name = written(run.model_copy(update={"measurements": measurements}), tmp_path)
+    done = tierscope("export", name, "--mess", "curves", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first.startswith("tierscope: left out: 1 point (delays 5) of 100% reads, node:0")
+    assert second.startswith("tierscope: left out: 1 point (delays 7) of 75% reads nt, node:0")
+    texts = {n: (tmp_path / f"curves/bwlat_{n}.txt").read_text() for n in (100, 74, 50)}
+    assert [len(text.splitlines()) for text in texts.values()] == [9, 9, 10]
+    assert "5700" not in texts[74]
+
+
+def test_a_curve_that_is_all_disturbed_goes_to_no_simulator(tmp_path: Path) -> None:
+    run = run_of("here", ours=True)
+    measurements = [with_evidence(m, disturbed=9) for m in run.measurements]
+    name = written(run.model_copy(update={"measurements": measurements}), tmp_path)
+    done = tierscope("export", name, "--mess", "curves", folder=tmp_path)
+    assert done.returncode == 3
+    assert "100% reads, node:0 → node:0: only 0 of 9 points" in done.stderr
+    assert not (tmp_path / "curves").exists()
+    shown = tierscope("show", name, folder=tmp_path)
+    assert "no knee: other programs disturbed the measurement" in shown.stdout
 
 
 def test_a_run_without_curves_has_no_files_of_the_simulator(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from tierscope.kinds.traffic.spec import TrafficSpec
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
 from tierscope.model.path import ONE_WAY, Limit, Traffic
+from tierscope.model.threads import Threads
 from tierscope.model.topology import Cache, Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, fit_time, longest_seconds
@@ -334,3 +335,19 @@ def test_arrays_that_the_engine_keeps_are_set_up_once(machine: Topology) -> None
     plan = ask(machine, op="read", threads="4,8", size="4g", budget="1")
     first, second = longest_seconds(plan.measurements)
     assert second < first
+
+
+@pytest.mark.parametrize("kind", ["bandwidth", "chain"])
+def test_threads_may_run_on_any_cpu_of_their_node(machine: Topology, kind: str) -> None:
+    asked = Request(kind=kind, options={"from": "node:1", "threads": "1,3", "pin": "any"})
+    for spec, count in zip(expand([asked], machine, thp=True).measurements, (1, 3), strict=True):
+        assert isinstance(spec, Threads)
+        cpus = [4, 5, 6, 7, 12, 13, 14, 15]
+        assert (spec.cpus, spec.cpu_sets) == (cpus, [cpus] * count)
+        assert spec.identity()["cpu_sets"] == "4-7,12-15"
+
+
+def test_kinds_whose_threads_have_a_cpu_each_refuse_any(machine: Topology) -> None:
+    asked = Request(kind="atomics", options={"pin": "any"})
+    with pytest.raises(UserError, match="'any' is not one of cores"):
+        expand([asked], machine, thp=True)

@@ -1,8 +1,13 @@
 #include "gpu/copy_lanes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
+
+#include "errors.h"
+#include "gpu/devices.h"
 
 namespace tierscope {
 namespace {
@@ -90,6 +95,22 @@ void put_in_turn(CopyRun& run) {
   run.in_turn = true;
 }
 
+// Each stream has a queue of its GPU to itself: see kQueues.
+void require_queues(const CopyRun& run) {
+  std::map<int, std::set<CUstream>> streams;
+  for (const Lane& lane : run.lanes) {
+    if (lane.ours) streams[lane.transfer->gpu].insert(lane.stream.get());
+  }
+  for (const auto& [gpu, own] : streams) {
+    if (own.size() <= kQueues) continue;
+    throw Unavailable(
+        Cause::kGpuFeature,
+        fmt::format("GPU {} would have {} concurrent streams, and it has {} queues for them", gpu,
+                    own.size(), kQueues),
+        "ask for fewer streams, or for fewer concurrent transfers");
+  }
+}
+
 CheckpointPlan checkpoint_plan_of(const Transfer& transfer, bool alone) {
   if (alone) return kAlone;
   return transfer.engine == CopyEngine::kCopyEngine ? kCopyAmongOthers : kKernelAmongOthers;
@@ -147,6 +168,7 @@ void make_lanes(CopyRun& run) {
   }
   add_lanes_to_engines(run);
   if (left_to_chance(run)) put_in_turn(run);
+  require_queues(run);
   for (const Lane& lane : run.lanes) {
     if (lane.ours) run.references.try_emplace(lane.transfer->gpu, make_event(lane.transfer->gpu));
   }

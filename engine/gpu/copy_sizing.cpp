@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "gpu/copy_kernels.h"
 
@@ -22,6 +23,9 @@ constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
 constexpr int kSinglePass = 0;
 constexpr double kTrialSeconds = 4e-3;
 constexpr std::size_t kLargePart = std::size_t{256} << 20;
+// Of each lane's part, what trials move: more than a GPU's L2 holds, and a quarter of the time that
+// a part of the usual size takes.
+constexpr std::size_t kTrialBytes = std::size_t{128} << 20;
 
 // Copies of a copy engine in one piece each can be cut; 16-byte vectors stay whole.
 bool can_be_cut(const Lane& lane, int pieces) {
@@ -148,6 +152,42 @@ void size_ungated(CopyRun& run, double sample_s) {
   }
 }
 
+// While it lives, lanes move kTrialBytes at most.
+class ShortParts {
+ public:
+  explicit ShortParts(CopyRun& run) : run_(run) {
+    for (Lane& lane : run_.lanes) {
+      whole_.push_back(std::exchange(lane.bytes, std::min(lane.bytes, kTrialBytes)));
+    }
+  }
+  ~ShortParts() {
+    for (std::size_t i = 0; i < whole_.size(); ++i) run_.lanes[i].bytes = whole_[i];
+  }
+  ShortParts(const ShortParts&) = delete;
+  ShortParts& operator=(const ShortParts&) = delete;
+
+ private:
+  CopyRun& run_;
+  std::vector<std::size_t> whole_;
+};
+
+// The grid that is fastest in trials, as a divisor.
+int fastest_grid(CopyRun& run, const std::vector<int>& divisors, double sample_s) {
+  const ShortParts parts(run);
+  int best = divisors.front();
+  double most = 0;
+  for (const int divisor : divisors) {
+    set_blocks(run, divisor);
+    size_lanes(run, std::min(sample_s, kTrialSeconds));
+    const double rate = std::max(rate_of_all(run), rate_of_all(run));
+    if (rate > most) {
+      most = rate;
+      best = divisor;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<int> tune(CopyRun& run, double sample_s) {
@@ -165,18 +205,7 @@ std::optional<int> tune(CopyRun& run, double sample_s) {
       run.lanes.front().transfer->engine == CopyEngine::kMultiprocessors) {
     divisors.push_back(kSinglePass);
   }
-  int best = divisors.front();
-  double most = 0;
-  for (const int divisor : divisors) {
-    set_blocks(run, divisor);
-    size_lanes(run, std::min(sample_s, kTrialSeconds));
-    const double rate = std::max(rate_of_all(run), rate_of_all(run));
-    if (rate > most) {
-      most = rate;
-      best = divisor;
-    }
-  }
-  set_blocks(run, best);
+  set_blocks(run, fastest_grid(run, divisors, sample_s));
   size_to_end_alike(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(),
                                    [](const Lane& lane) { return is_kernel(lane) && lane.ours; });

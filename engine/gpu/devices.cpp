@@ -1,6 +1,7 @@
 #include "gpu/devices.h"
 
 #include <cstdlib>
+#include <string>
 
 #include "errors.h"
 #include "gpu/check.h"
@@ -19,7 +20,7 @@ void prepare_cuda() {
   // gate: kernels that are loaded at their first launch, launches that block, a single queue.
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(kQueues).c_str(), 1);
 }
 
 }  // namespace

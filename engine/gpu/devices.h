@@ -1,6 +1,7 @@
 // Which GPUs there are; answers on every machine, with a driver or without.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace tierscope {
@@ -15,5 +16,9 @@ struct GpuRuntime {
 };
 
 GpuRuntime gpu_runtime();
+
+// Queues of a GPU, as many as CUDA can have. More streams than these share them: one that waits at
+// a gate behind another's work passes it when that is done, and not with the others.
+constexpr std::size_t kQueues = 32;
 
 }  // namespace tierscope

@@ -33,6 +33,7 @@ Nvml load_nvml() {
   resolve(library, "nvmlDeviceGetCurrPcieLinkGeneration", found.link_generation);
   resolve(library, "nvmlDeviceGetCurrPcieLinkWidth", found.link_width);
   resolve(library, "nvmlDeviceGetPcieReplayCounter", found.replays);
+  resolve(library, "nvmlDeviceGetGpuFabricInfoV", found.fabric);
   resolve(library, "nvmlDeviceGetCount_v2", found.device_count);
   resolve(library, "nvmlDeviceGetHandleByIndex_v2", found.device_by_index);
   resolve(library, "nvmlDeviceGetPciInfo_v3", found.pci_info);

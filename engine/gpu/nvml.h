@@ -17,6 +17,7 @@ struct Nvml {
   nvmlReturn_t (*link_generation)(nvmlDevice_t, unsigned*) = nullptr;
   nvmlReturn_t (*link_width)(nvmlDevice_t, unsigned*) = nullptr;
   nvmlReturn_t (*replays)(nvmlDevice_t, unsigned*) = nullptr;
+  nvmlReturn_t (*fabric)(nvmlDevice_t, nvmlGpuFabricInfoV_t*) = nullptr;
   nvmlReturn_t (*device_count)(unsigned*) = nullptr;
   nvmlReturn_t (*device_by_index)(unsigned, nvmlDevice_t*) = nullptr;
   nvmlReturn_t (*pci_info)(nvmlDevice_t, nvmlPciInfo_t*) = nullptr;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "errors.h"
 #include "gpu/check.h"
+#include "gpu/fabric.h"
 
 namespace tierscope {
 namespace {
@@ -21,6 +23,15 @@ std::string host_identity() {
 const MemoryPlace& end_of(const GpuCopySpec& spec, std::size_t end) {
   const Transfer& transfer = spec.transfers[end / 2];
   return end % 2 == 0 ? transfer.source : transfer.destination;
+}
+
+// Only GPUs of one clique reach each other over NVLink.
+std::string tell_apart(const std::map<std::string, int>& cliques) {
+  std::string text = "the ranks' GPUs belong to different cliques of the NVLink fabric";
+  for (const auto& [clique, rank] : cliques) {
+    text += fmt::format(", rank {}'s to {}", rank, clique.empty() ? "none" : clique);
+  }
+  return text + "; take hosts of one clique (Fabric in `nvidia-smi -q`)";
 }
 
 }  // namespace
@@ -56,14 +67,19 @@ void RankMemory::choose_handles(const GpuRanksSpec& spec, Ranks& ranks) {
   const std::string why_not =
       spec.handles == HandleKind::kIpc ? "" : tierscope::why_no_fabric(gpu_);
   std::set<std::string> hosts;
+  std::map<std::string, int> cliques;  // And a rank of each.
   for (const auto& [rank, said] :
-       ranks.meet("handles", {{"host", host_identity()}, {"no_fabric", why_not}})) {
+       ranks.meet("handles", {{"host", host_identity()},
+                              {"no_fabric", why_not},
+                              {"clique", read_fabric(gpu_).clique_name()}})) {
     hosts.insert(said.at("host").get<std::string>());
+    cliques.emplace(said.at("clique").get<std::string>(), rank);
     const auto why = said.at("no_fabric").get<std::string>();
     if (!why.empty() && why_no_fabric_.empty()) {
       why_no_fabric_ = fmt::format("rank {}: {}", rank, why);
     }
   }
+  if (why_no_fabric_.empty() && cliques.size() > 1) why_no_fabric_ = tell_apart(cliques);
   const bool fabric = spec.handles != HandleKind::kIpc && why_no_fabric_.empty();
   if (!fabric && spec.handles == HandleKind::kFabric) {
     throw Unavailable(Cause::kGpuFeature, "there are no fabric handles: " + why_no_fabric_,
@@ -73,7 +89,7 @@ void RankMemory::choose_handles(const GpuRanksSpec& spec, Ranks& ranks) {
     throw Unavailable(Cause::kGpuFeature,
                       fmt::format("GPUs of {} hosts reach each other by fabric handles only: {}",
                                   hosts.size(), why_no_fabric_),
-                      "this takes GPUs on one NVLink fabric and IMEX on every host");
+                      "take hosts of one NVLink fabric, with IMEX on each of them");
   }
   kind_ = fabric ? HandleKind::kFabric : HandleKind::kIpc;
 }

@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "gpu/check.h"
+#include "gpu/fabric.h"
 
 namespace tierscope {
 namespace {
@@ -41,7 +42,7 @@ std::string why_no_fabric(int gpu) {
     pages.handle();
     return {};
   } catch (const std::exception& error) {
-    return error.what();
+    return explain_fabric(gpu, read_fabric(gpu), error.what());
   }
 }
 
@@ -63,7 +64,14 @@ std::string SharedMemory::handle() const {
 
 MappedMemory::MappedMemory(HandleKind kind, int gpu, std::size_t bytes, const std::string& handle) {
   if (kind == HandleKind::kFabric) {
-    pages_ = std::make_unique<GpuPages>(gpu, bytes, from_text<GpuPages::FabricHandle>(handle));
+    try {
+      pages_ = std::make_unique<GpuPages>(gpu, bytes, from_text<GpuPages::FabricHandle>(handle));
+    } catch (const Failure& error) {
+      throw Unavailable(Cause::kPeer,
+                        fmt::format("GPU {} cannot map memory of another rank's GPU: {}", gpu,
+                                    explain_fabric(gpu, read_fabric(gpu), error.what())),
+                        "all ranks need the same IMEX channel, and hosts of one IMEX domain");
+    }
     return;
   }
   const OnGpu on(gpu);

@@ -565,7 +565,7 @@ constexpr Field kTransferFields[] = {
     {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants221},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
     {.name = "engine", .required = true, .type = Type::kText, .choices = kValues222},
-    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
+    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
 constexpr Rule kRules226[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests223}, {"destination", "managed memory comes over on demand as a source only", kTests225}};
@@ -604,7 +604,7 @@ constexpr Field kRankTransferFields[] = {
     {.name = "destination", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "rank", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "engine", .required = true, .type = Type::kText, .choices = kValues222},
-    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
+    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
 constexpr Rule kRules234[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests233}};

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -55,12 +56,12 @@ class Cell {
         header_.generation < expected_.generation) {
       return false;
     }
-    const std::uint64_t seal = seal_of(header_);
-    for (std::uint32_t at = 0; at < bytes_; at += kSectorBytes) {
-      if (load(data_ + at + kSealAt) != seal) return false;
-    }
-    return hash_payload(data_, bytes_) == header_.payload;
+    return is_sealed() && has_its_payload();
   }
+
+  // A header, and the seals of its write in all sectors.
+  bool is_of_one_write() const { return is_header() && is_sealed(); }
+  bool has_its_payload() const { return hash_payload(data_, bytes_) == header_.payload; }
 
   Mismatch mismatch() const {
     if (!is_header()) return without_header();
@@ -73,24 +74,7 @@ class Cell {
       const bool torn = is_of_here(sector) || all_zeros(sector_at(sector), kSectorBytes);
       return found(torn ? Damage::kTorn : Damage::kCorrupt, sector);
     }
-    const bool whole = hash_payload(data_, bytes_) == header_.payload;
-    return found(whole ? Damage::kStale : Damage::kCorrupt);
-  }
-
- private:
-  bool is_header() const {
-    return header_.magic == kCellMagic && header_.bytes == bytes_ &&
-           header_.place == place_of(header_);
-  }
-
-  // The first sector has no valid header; the others may still say what was to be here.
-  Mismatch without_header() const {
-    int of_here = 0;
-    for (int sector = 1; sector < sectors(); ++sector) of_here += is_of_here(sector);
-    if (is_of_here(0)) return found(Damage::kCorrupt, 0);
-    if (of_here > 0) return found(Damage::kTorn, 0);
-    return found(header_.magic == kCellMagic && header_.bytes == bytes_ ? Damage::kCorrupt
-                                                                        : Damage::kForeign);
+    return found(has_its_payload() ? Damage::kStale : Damage::kCorrupt);
   }
 
   // Whether some generation's write of this very place left that seal.
@@ -105,6 +89,30 @@ class Cell {
                       .generation = high_half | (seal & 0xffffffff)};
     header.place = place_of(header);
     return seal == seal_of(header);
+  }
+
+ private:
+  bool is_sealed() const {
+    const std::uint64_t seal = seal_of(header_);
+    for (int sector = 0; sector < sectors(); ++sector) {
+      if (seal_at(sector) != seal) return false;
+    }
+    return true;
+  }
+
+  bool is_header() const {
+    return header_.magic == kCellMagic && header_.bytes == bytes_ &&
+           header_.place == place_of(header_);
+  }
+
+  // The first sector has no valid header; the others may still say what was to be here.
+  Mismatch without_header() const {
+    int of_here = 0;
+    for (int sector = 1; sector < sectors(); ++sector) of_here += is_of_here(sector);
+    if (is_of_here(0)) return found(Damage::kCorrupt, 0);
+    if (of_here > 0) return found(Damage::kTorn, 0);
+    return found(header_.magic == kCellMagic && header_.bytes == bytes_ ? Damage::kCorrupt
+                                                                        : Damage::kForeign);
   }
 
   Mismatch found(Damage damage, std::optional<int> sector = {}) const {
@@ -186,6 +194,24 @@ bool is_cell(std::span<const std::byte> data) {
   if (data.size() < sizeof header) return false;
   std::memcpy(&header, data.data(), sizeof header);
   return header.magic == kCellMagic && header.place == place_of(header);
+}
+
+bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset, bool zeros) {
+  std::array<std::byte, kCellBytes> padded{};  // So that a page that is cut can be looked at.
+  std::ranges::copy(page, padded.begin());
+  const Cell here(padded.data(), kCellBytes, {file, offset, 0});
+  if (page.size() == kCellBytes && here.is_of_one_write()) return here.has_its_payload();
+  for (std::size_t at = 0; at + kSectorBytes <= page.size(); at += kSectorBytes) {
+    const Cell sector(page.data() + at, kSectorBytes, {file, offset + at, 0});
+    if (sector.is_of_one_write() && sector.has_its_payload()) continue;
+    if (here.is_of_here(static_cast<int>(at / kSectorBytes))) continue;
+    if (!zeros || !all_zeros(page.data() + at, kSectorBytes)) return false;
+  }
+  if (page.size() >= kSectorBytes) return true;
+  // Less than a sector: the beginning of a header, or of nothing written yet.
+  if (zeros && all_zeros(page.data(), page.size())) return true;
+  if (page.size() >= sizeof(CellHeader)) return is_cell(page);
+  return std::memcmp(page.data(), &kCellMagic, std::min(page.size(), sizeof kCellMagic)) == 0;
 }
 
 std::optional<Mismatch> verify(std::span<const std::byte> data, std::uint32_t file,

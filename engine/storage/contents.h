@@ -30,6 +30,12 @@ void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset
 // Whether a cell begins here that tierscope wrote, of any file and place.
 bool is_cell(std::span<const std::byte> data);
 
+// Whether tierscope wrote all of up to 4096 bytes at a multiple of 4096 of a file: whole cells, of
+// whatever file and place, or sectors of cells of this place of which others were written later.
+// `zeros`: sectors of zeros are its own, too. Of less than a sector only a header at the page's
+// beginning is looked at.
+bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset, bool zeros);
+
 enum class Damage {
   kTorn,         // Some sectors are of another write than the cell's first one.
   kStale,        // Of an older generation: a write was lost.

@@ -108,6 +108,18 @@ std::string remove_held(const Descriptor& directory, const std::string& name,
   return problem;
 }
 
+struct statx statx_of(const Descriptor& file) {
+  struct statx found{};
+  if (statx(file.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
+    throw std::system_error(errno, std::generic_category(), "statx");
+  }
+  return found;
+}
+
+std::string text_of(const statx_timestamp& time) {
+  return fmt::format("{}.{:09}", time.tv_sec, time.tv_nsec);
+}
+
 }  // namespace
 
 void Descriptor::reset(int number) {
@@ -176,18 +188,17 @@ std::string path_of(const Descriptor& file) {
 }
 
 Identity identity_of(const Descriptor& file) {
-  struct statx found{};
-  if (statx(file.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
-    throw std::system_error(errno, std::generic_category(), "statx");
-  }
+  const struct statx found = statx_of(file);
   Identity identity{.device = fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor),
                     .inode = fmt::format("{}", found.stx_ino),
                     .handle = handle_of(file)};
   if ((found.stx_mask & STATX_BTIME) != 0) {
-    identity.born = fmt::format("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+    identity.born = text_of(found.stx_btime);
   }
   return identity;
 }
+
+std::string change_time(const Descriptor& file) { return text_of(statx_of(file).stx_ctime); }
 
 std::string not_plain(const struct stat& found) {
   if (S_ISLNK(found.st_mode)) return "a symbolic link";

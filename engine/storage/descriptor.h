@@ -92,6 +92,10 @@ struct Identity {
 // Throws std::system_error.
 Identity identity_of(const Descriptor& file);
 
+// When a file's contents or its attributes were last changed, "SECONDS.NANOSECONDS" since 1970, by
+// the clock of its file system. Throws std::system_error.
+std::string change_time(const Descriptor& file);
+
 // Why this is not a regular file with one link, in words that fit behind "it is"; empty where it is
 // one.
 std::string not_plain(const struct stat& found);

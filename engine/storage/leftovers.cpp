@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/changes.h"
 #include "storage/descriptor.h"
 #include "storage/manifest.h"
 #include "storage/proof.h"
@@ -39,6 +40,8 @@ nlohmann::ordered_json listed(const FileEntry& entry, const PlainFile& found) {
 
 nlohmann::ordered_json file_left(const Descriptor& directory, const FileEntry& entry, bool remove) {
   PlainFile found = open_proven(directory, entry);
+  if (remove && found.file) found.problem = foreign_contents(found.file, entry);
+  if (!found.problem.empty()) found.file.reset();
   nlohmann::ordered_json file = listed(entry, found);
   if (!remove || !found.file) return file;
   const std::string problem = remove_file(directory, entry.name, std::move(found.file));

@@ -6,8 +6,8 @@
 //     {"tierscope_files":1,"check":"..."}                     first line; 1 is the format's version
 //     {"name":..., "device":..., "inode":..., "born":..., "handle":..., "token":..., "xattr":...,
 //      "number":..., "size":..., "cell":..., "compressible":..., "filled":..., "keep":...,
-//      "check":"..."}                                         a file; a later line of its token
-//      holds
+//      "closed":..., "check":"..."}                                         a file; a later line of
+//      its token holds
 //     {..., "files":1000, ...}                                a directory of up to so many small
 //      files, of at most "size" bytes each (small_files.h)
 //     {"gone":"token","check":"..."}                          it was removed
@@ -42,6 +42,9 @@ struct FileEntry {
   int compressible;    // Percent.
   bool filled;         // All of it was written.
   bool keep;
+  // Its change time when tierscope last had written to it and closed it, as "SECONDS.NANOSECONDS";
+  // empty: not known.
+  std::string closed = {};
   std::uint64_t files = 0;  // Of a directory: most small files in it. 0: it is a file.
 };
 

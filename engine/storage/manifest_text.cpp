@@ -43,23 +43,25 @@ constexpr tables::Field kHeaderFields[] = {{.name = "tierscope_files",
 constexpr tables::Table kHeader{kHeaderFields};
 constexpr tables::Field kGoneFields[] = {text_of("gone")};
 constexpr tables::Table kGone{kGoneFields};
-constexpr tables::Field kEntryFields[] = {text_of("name"),
-                                          text_of("device"),
-                                          text_of("inode"),
-                                          text_of("born"),
-                                          text_of("handle"),
-                                          text_of("token"),
-                                          flag_of("xattr"),
-                                          count_of("number", std::int64_t{0xffffffff}),
-                                          count_of("size", {}),
-                                          count_of("cell", std::int64_t{kCellBytes}),
-                                          count_of("compressible", std::int64_t{100}),
-                                          flag_of("filled"),
-                                          flag_of("keep"),
-                                          {.name = "files",
-                                           .otherwise = std::int64_t{0},
-                                           .type = Type::kInteger,
-                                           .least = std::int64_t{1}}};
+constexpr tables::Field kEntryFields[] = {
+    text_of("name"),
+    text_of("device"),
+    text_of("inode"),
+    text_of("born"),
+    text_of("handle"),
+    text_of("token"),
+    flag_of("xattr"),
+    count_of("number", std::int64_t{0xffffffff}),
+    count_of("size", {}),
+    count_of("cell", std::int64_t{kCellBytes}),
+    count_of("compressible", std::int64_t{100}),
+    flag_of("filled"),
+    flag_of("keep"),
+    {.name = "closed", .otherwise = std::string_view{""}, .type = Type::kText},
+    {.name = "files",
+     .otherwise = std::int64_t{0},
+     .type = Type::kInteger,
+     .least = std::int64_t{1}}};
 constexpr tables::Table kEntry{kEntryFields};
 
 std::string check_of(std::string_view text) {
@@ -107,6 +109,7 @@ FileEntry read_entry(const ObjectReader& line) {
   entry.compressible = line.integer<int>("compressible");
   entry.filled = line.boolean("filled");
   entry.keep = line.boolean("keep");
+  entry.closed = line.text("closed");
   entry.files = line.integer<std::uint64_t>("files");
   return entry;
 }
@@ -144,6 +147,7 @@ std::string manifest_line(const FileEntry& entry) {
                               {"compressible", entry.compressible},
                               {"filled", entry.filled},
                               {"keep", entry.keep}};
+  if (!entry.closed.empty()) line["closed"] = entry.closed;
   if (entry.files != 0) line["files"] = entry.files;
   return with_check(line);
 }

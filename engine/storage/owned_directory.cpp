@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <iostream>
 
 #include "errors.h"
+#include "storage/changes.h"
 #include "storage/proof.h"
 
 namespace tierscope {
@@ -115,37 +117,57 @@ std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted,
 // there is an entry for a file that somebody removed.
 OwnedFile* OwnedDirectory::existing(const std::string& name) {
   if (OwnedFile* const file = held(name)) return file;
-  Manifest manifest(directory_, path_, false);
-  const FileEntry* const entry = manifest.find(name);
-  if (!entry) return nullptr;
-  PlainFile found = open_proven(directory_, *entry);
-  if (found.missing) {
-    manifest.remove(entry->token);
-    return nullptr;
+  FileEntry entry;
+  PlainFile found;
+  {
+    Manifest manifest(directory_, path_, false);
+    const FileEntry* const listed = manifest.find(name);
+    if (!listed) return nullptr;
+    entry = *listed;
+    found = open_proven(directory_, entry);
+    if (found.missing) {
+      manifest.remove(entry.token);
+      return nullptr;
+    }
   }
-  if (found.file) return adopt(*entry, std::move(found.file));
+  if (found.file) found.problem = foreign_contents(found.file, entry);
+  if (found.problem.empty()) return adopt(entry, std::move(found.file));
   throw Unavailable(Cause::kOwnership,
                     fmt::format("{}/{} is left alone: {} lists it, but it {}", path_, name,
                                 manifest_name(), found.problem),
                     "look at it and remove it by hand, or use another name or directory");
 }
 
-OwnedFile* OwnedDirectory::find(const std::string& name) {
-  if (OwnedFile* const file = held(name)) return file;
-  PlainFile found;
-  try {
-    const Manifest manifest(directory_, path_, false);
-    const FileEntry* const entry = manifest.find(name);
-    if (!entry) return nullptr;
-    found = open_proven(directory_, *entry);
-    if (found.file) return adopt(*entry, std::move(found.file));
-  } catch (const Unavailable&) {
-    return nullptr;  // A list that proves nothing.
+OwnedFile* OwnedDirectory::find(const std::string& name, std::optional<std::uint32_t> cell,
+                                std::string& problem) {
+  OwnedFile* file = held(name);
+  if (!file) {
+    FileEntry entry;
+    PlainFile found;
+    try {
+      const Manifest manifest(directory_, path_, false);
+      const FileEntry* const listed = manifest.find(name);
+      if (!listed) return nullptr;
+      entry = *listed;
+      found = open_proven(directory_, entry);
+    } catch (const Unavailable&) {
+      return nullptr;  // A list that proves nothing.
+    }
+    if (found.in_use) {
+      throw Unavailable(Cause::kOwnership,
+                        fmt::format("{}/{} is in use by another tierscope", path_, name),
+                        "wait until that has ended, or name another file");
+    }
+    if (!found.file) return nullptr;
+    problem = foreign_contents(found.file, entry);
+    if (!problem.empty()) return nullptr;
+    file = adopt(entry, std::move(found.file));
   }
-  if (!found.in_use) return nullptr;
-  throw Unavailable(Cause::kOwnership,
-                    fmt::format("{}/{} is in use by another tierscope", path_, name),
-                    "wait until that has ended, or name another file");
+  if (cell && file->cell != *cell) {  // Blocks of other cells are going to lie among its own.
+    file->cell = file->entry_.cell = 0;
+    write_down(file->entry_);
+  }
+  return file;
 }
 
 // Its maker has it locked. The directory is asked for anew: a client of NFS may otherwise believe
@@ -166,7 +188,7 @@ OwnedFile* OwnedDirectory::borrow(const std::string& name) {
                         "name another directory");
     }
     OwnedFile* const file = adopt(*entry, std::move(found.file));
-    file->entry_.keep = true;  // It is its maker's to remove.
+    file->borrowed_ = true;
     return file;
   }
   return nullptr;
@@ -183,6 +205,8 @@ OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {
   file->number = entry.number;
   file->size = static_cast<std::uint64_t>(status.st_size);
   file->entry_.filled = entry.filled && file->size == entry.size;
+  file->cell = entry.filled ? entry.cell : 0;
+  file->unchanged_since_ = change_time(file->file_);
   return files_.emplace(entry.name, std::move(file)).first->second.get();
 }
 
@@ -233,7 +257,7 @@ void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
   const std::uint64_t size = std::max(file.size, wanted.size);
   const bool ready = contents_fit && file.size == size;
   if (ready && entry.cell == wanted.cell) return;
-  entry.cell = wanted.cell;
+  file.cell = entry.cell = wanted.cell;
   entry.compressible = wanted.compressible;
   if (!ready) {
     entry.filled = false;
@@ -243,6 +267,7 @@ void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
   }
   entry.size = size;
   entry.filled = true;
+  file.unchanged_since_ = entry.closed = settled_change_time(file.file_);
   write_down(entry);
 }
 
@@ -254,6 +279,7 @@ void OwnedDirectory::write(OwnedFile& file, std::uint64_t from, std::uint64_t to
     file.check();
     write_down(entry);
   }
+  file.unchanged_since_.clear();
   try {
     fill(file.file_, file.path,
          {.number = file.number,
@@ -297,6 +323,11 @@ std::string OwnedDirectory::discard(OwnedFile& file) {
     Manifest manifest(directory_, path_, false);
     struct stat found{};
     const bool is_gone = fstat(file.file_.get(), &found) == 0 && found.st_nlink == 0;
+    const std::string& unchanged = file.unchanged_since_;
+    if (!is_gone && !unchanged.empty() && change_time(file.file_) != unchanged) {
+      const std::string problem = foreign_contents(file.file_, file.entry_);
+      if (!problem.empty()) return fmt::format("{} stays: it {}", file.path, problem);
+    }
     if (!is_gone) {
       file.by_name_.reset();
       const std::string problem = remove_file(directory_, file.entry_.name, std::move(file.file_));
@@ -309,11 +340,28 @@ std::string OwnedDirectory::discard(OwnedFile& file) {
   }
 }
 
+// What tierscope wrote lately is not read whole by the next run.
+void OwnedDirectory::write_closed(OwnedFile& file) {
+  try {
+    const std::string changed = settled_change_time(file.file_);
+    const bool by_others = !file.unchanged_since_.empty() && file.unchanged_since_ != changed;
+    if (by_others || changed == file.entry_.closed) return;
+    file.entry_.closed = changed;
+    write_down(file.entry_);
+  } catch (const std::exception& error) {  // The next run reads it whole.
+    std::cerr << "tierscope-engine: " << error.what() << '\n';
+  }
+}
+
 std::vector<std::string> OwnedDirectory::close() {
   std::vector<std::string> problems;
   for (const auto& [key, file] : files_) {
-    if (!file || file->entry_.keep) continue;
-    if (const std::string problem = discard(*file); !problem.empty()) problems.push_back(problem);
+    if (!file || file->borrowed_) continue;
+    if (file->entry_.keep) {
+      write_closed(*file);
+    } else if (const std::string problem = discard(*file); !problem.empty()) {
+      problems.push_back(problem);
+    }
   }
   files_.clear();
   return problems;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ class OwnedDirectory {
   std::vector<OwnedFile*> lease(const FilesWanted& wanted, const FillProgress& progress);
 
   // See FilePool::find().
-  OwnedFile* find(const std::string& name);
+  OwnedFile* find(const std::string& name, std::optional<std::uint32_t> cell, std::string& problem);
 
   // See FilePool::borrow(); nullptr while it is not there.
   OwnedFile* borrow(const std::string& name);
@@ -36,6 +37,7 @@ class OwnedDirectory {
   void write(OwnedFile& file, std::uint64_t from, std::uint64_t to, const FillProgress& progress);
   void give_name(OwnedFile& file);
   void write_down(const FileEntry& entry);
+  void write_closed(OwnedFile& file);
   std::string discard(OwnedFile& file);
 
   Descriptor directory_;

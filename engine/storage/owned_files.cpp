@@ -33,6 +33,15 @@ void OwnedFile::check() const {
 
 int OwnedFile::open(int flags) const {
   check();
+  if ((flags & O_ACCMODE) != O_RDONLY && !unchanged_since_.empty()) {
+    if (change_time(file_) != unchanged_since_) {
+      throw Unavailable(
+          Cause::kOwnership,
+          fmt::format("{} was changed by another program, and is not written", path),
+          "leave its files to tierscope while it measures, or name another directory");
+    }
+    unchanged_since_.clear();
+  }
   Descriptor opened = reopen(by_name_ ? by_name_ : file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
   if (opened) return opened.release();
   if (errno == EINVAL && (flags & O_DIRECT) != 0) throw no_direct_io(path);
@@ -56,12 +65,13 @@ OwnedDirectory& FilePool::directory(const std::string& path) {
   return *directories_.emplace(path, std::make_unique<OwnedDirectory>(path)).first->second;
 }
 
-OwnedFile* FilePool::find(const std::string& path) {
+OwnedFile* FilePool::find(const std::string& path, std::optional<std::uint32_t> cell,
+                          std::string& problem) {
   const std::filesystem::path whole(path);
   const std::string parent = whole.parent_path().empty() ? "." : whole.parent_path().string();
   std::error_code unknown;
   if (!std::filesystem::is_directory(parent, unknown)) return nullptr;
-  return directory(parent).find(whole.filename());
+  return directory(parent).find(whole.filename(), cell, problem);
 }
 
 OwnedFile* FilePool::borrow(const std::string& directory, const std::string& name,

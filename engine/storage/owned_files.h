@@ -2,14 +2,16 @@
 //
 // A file is tierscope's only if the directory's manifest proves it: it has the name, device, inode,
 // birth time, file handle and token (an extended attribute) that were written down when it was
-// made, as far as its file system has them. It is opened below the directory's descriptor through
-// no link and no mount, and looked at again before it is written and before it is removed. A file
-// that is in use is locked (flock), so that no other tierscope takes or removes it.
+// made, as far as its file system has them, and its contents are tierscope's (changes.h). It is
+// opened below the directory's descriptor through no link and no mount, and looked at again before
+// it is written and before it is removed. A file that is in use is locked (flock), so that no other
+// tierscope takes or removes it.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,8 @@ class OwnedDirectory;
 class OwnedFile {
  public:
   // A new descriptor of this very file, which belongs to the caller; flags as for open(2), without
-  // O_CREAT and O_TRUNC. Checks first; throws Unavailable.
+  // O_CREAT and O_TRUNC. Checks first; throws Unavailable, also where it is opened for writing for
+  // the first time, and somebody changed it since it was leased.
   int open(int flags) const;
 
   // Throws Unavailable where this is not a regular file with one link any more, or not the one that
@@ -49,6 +52,7 @@ class OwnedFile {
 
   std::uint64_t size = 0;
   std::uint32_t number = 0;  // In its contents.
+  std::uint32_t cell = 0;    // Of its contents; 0: they cannot be verified.
   std::string path;
 
  private:
@@ -58,7 +62,10 @@ class OwnedFile {
   // The same file by the name that it was given. Who asks the kernel for the path of a descriptor,
   // as cuFile does, gets none of a file that was made without a name.
   Descriptor by_name_;
-  bool named_ = true;  // It has its name; else it has none yet and vanishes when it is closed.
+  bool named_ = true;      // It has its name; else it has none yet and vanishes when it is closed.
+  bool borrowed_ = false;  // It is another host's to change, remove and write down.
+  // Its change time as long as nobody writes to it; empty once it is tierscope that does.
+  mutable std::string unchanged_since_;
 };
 
 class FilePool {
@@ -75,9 +82,11 @@ class FilePool {
   // Throws Unavailable, Failure, Interrupted; what was made by then is removed with the pool.
   std::vector<OwnedFile*> lease(const FilesWanted& wanted);
 
-  // The file of this path, if a manifest proves that tierscope made it; else nullptr: it is
-  // somebody's, or missing. Throws Unavailable where another tierscope uses it.
-  OwnedFile* find(const std::string& path);
+  // The file of this path, if a manifest proves that tierscope made it and nobody else wrote to
+  // it; else nullptr: it is somebody's, or missing. `problem` says what of a file that tierscope
+  // made is not its own, in words that fit behind "it". `cell` is that of what is going to be
+  // written; absent: nothing is. Throws Unavailable where another tierscope uses it.
+  OwnedFile* find(const std::string& path, std::optional<std::uint32_t> cell, std::string& problem);
 
   // A file of this name that another host makes in a directory, once it is filled; the other host
   // removes it. Throws Unavailable where that takes longer than so many seconds, Interrupted.

@@ -27,7 +27,7 @@ int flags_of(bool writes, bool direct) {
 
 TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t cell,
                          int compressible, bool writes)
-    : spec_(spec) {
+    : spec_(spec), cell_(cell) {
   FilesWanted wanted{.directory = spec.path,
                      .stem = spec.stem,
                      .count = spec.count,
@@ -63,9 +63,19 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
   if (spec.kind == TargetSpec::Kind::kOwned) {
     throw Unavailable(Cause::kStorage, spec.path + " is not a directory", "name a directory");
   }
-  if (OwnedFile* const proven = S_ISREG(found.st_mode) ? pool.find(spec.path) : nullptr) {
-    add(proven, spec.size != 0 ? std::min(spec.size, proven->size) : proven->size);
-    return;
+  std::string problem;
+  const std::optional<std::uint32_t> written = writes ? std::optional(cell) : std::nullopt;
+  if (S_ISREG(found.st_mode)) {
+    if (OwnedFile* const own = pool.find(spec.path, written, problem)) {
+      add(own, spec.size != 0 ? std::min(spec.size, own->size) : own->size);
+      return;
+    }
+  }
+  if (writes && !spec.overwrite && !problem.empty()) {
+    throw Unavailable(
+        Cause::kOwnership,
+        fmt::format("{} is not written: tierscope made it, but it {}", spec.path, problem),
+        fmt::format("to lose what it holds: --overwrite {}", spec.path));
   }
   use(writes);
 }
@@ -97,7 +107,8 @@ void TargetFiles::use(bool writes) {
 
 std::optional<std::uint32_t> TargetFiles::number(int file) const {
   if (owned_.empty()) return std::nullopt;
-  return owned_[static_cast<std::size_t>(file)]->number;
+  const OwnedFile& own = *owned_[static_cast<std::size_t>(file)];
+  return own.cell == cell_ ? std::optional(own.number) : std::nullopt;
 }
 
 std::uint64_t TargetFiles::purge() const { return spec_.purge ? device_->purge() : 0; }

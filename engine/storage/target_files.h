@@ -50,7 +50,8 @@ class TargetFiles {
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::uint64_t>& sizes() const { return sizes_; }
 
-  // The number that the contents of a file carry; absent where they are not tierscope's.
+  // The number that the contents of a file carry; absent where they are not tierscope's, or have
+  // other cells.
   std::optional<std::uint32_t> number(int file) const;
 
   // Whether all of them are files that tierscope made.
@@ -69,6 +70,7 @@ class TargetFiles {
   Descriptor open_other(bool writes, bool direct) const;
 
   TargetSpec spec_;
+  std::uint32_t cell_;
   std::vector<OwnedFile*> owned_;
   std::unique_ptr<Device> device_;
   std::vector<std::string> names_;

@@ -24,7 +24,8 @@ FileEntry entry(const std::string& name) {
           .cell = 4096,
           .compressible = 50,
           .filled = true,
-          .keep = true};
+          .keep = true,
+          .closed = "1763769600.000000003"};
 }
 
 const std::string kText = manifest_header() + manifest_line(entry("a")) + manifest_line(entry("b"));

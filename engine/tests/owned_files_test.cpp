@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "errors.h"
 #include "scratch_directory.h"
 #include "sizes.h"
+#include "storage/changes.h"
 #include "storage/leftovers.h"
 #include "storage/proof.h"
 
@@ -145,11 +147,109 @@ TEST_P(OwnedFiles, ContentsThatMayHaveBeenOverwrittenAreWrittenBeforeTheyAreVeri
   {
     FilePool().lease(unverified);
   }
-  write_text(directory_.path("data.0"), std::string(wanted_.size, 'x'));
+  {
+    FilePool pool;
+    const Descriptor file(pool.lease(unverified)[0]->open(O_RDWR));
+    const std::string block(700, 'x');
+    ASSERT_EQ(pwrite(file.get(), block.data(), block.size(), 3000), 700);
+  }
   FilePool pool;
   const OwnedFile* const file = pool.lease(kept())[0];
   const std::string text = text_in(file->path);
   EXPECT_FALSE(verify(std::as_bytes(std::span(text)), file->number, 0, kFillGeneration));
+}
+
+// What `cp x data.0` and editors that write in place do: the inode, its birth time and its
+// attributes stay.
+class RewrittenByOthers : public OwnedFiles {
+ protected:
+  void SetUp() override { FilePool().lease(kept()); }
+
+  std::string file_ = directory_.path("data.0");
+
+  void rewrite(std::uint64_t at, const std::string& text) const {
+    const Descriptor file(open(file_.c_str(), O_WRONLY));
+    ASSERT_EQ(pwrite(file.get(), text.data(), text.size(), static_cast<off_t>(at)),
+              static_cast<ssize_t>(text.size()));
+  }
+
+  // Nothing takes, fills, writes or removes it.
+  void expect_left_alone(const std::string& where) {
+    SCOPED_TRACE(where);
+    const std::string before = text_in(file_);
+    EXPECT_NE(message_of([&] { FilePool().lease(kept()); }).find("holds data, at offset " + where),
+              std::string::npos);
+    std::string problem;
+    FilePool pool;
+    EXPECT_EQ(pool.find(file_, std::nullopt, problem), nullptr);
+    EXPECT_NE(problem.find("another program wrote"), std::string::npos);
+    EXPECT_EQ(pool.find(file_, 4096, problem), nullptr);
+    EXPECT_EQ(clean(directory_.path())["files"][0]["state"], "unproven");
+    EXPECT_TRUE(text_in(file_) == before);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(FileSystems, RewrittenByOthers, testing::Values("/tmp", "/dev/shm"));
+
+TEST_P(RewrittenByOthers, AFileIsLeftAlone) {
+  write_text(file_, "precious");
+  expect_left_alone("0");
+}
+
+TEST_P(RewrittenByOthers, OneByteIsFound) {
+  constexpr std::uint64_t kAt = 3 * kMiB + 1234;
+  const std::string before = text_in(file_);
+  rewrite(kAt, std::string(1, static_cast<char>(before[kAt] ^ 1)));
+  expect_left_alone("3145728");
+  rewrite(kAt, before.substr(kAt, 1));
+  FilePool pool;
+  EXPECT_EQ(pool.lease(kept())[0]->size, wanted_.size) << "its contents are whole again";
+}
+
+TEST_P(RewrittenByOthers, ASetChangeTimeDoesNotHideIt) {
+  // As if the clock had not moved: what the list says of the time is true of the new contents.
+  write_text(file_, std::string(wanted_.size, 'x'));
+  {
+    Manifest manifest(open_directory(directory_.path()), directory_.path(), false);
+    FileEntry entry = *manifest.find("data.0");
+    entry.closed = change_time(Descriptor(open(file_.c_str(), O_RDONLY)));
+    manifest.put(entry);
+  }
+  expect_left_alone("0");
+}
+
+TEST_P(RewrittenByOthers, WhatTierscopeWroteItselfIsStillItsOwn) {
+  std::uint32_t number = 0;
+  for (const std::uint32_t cell : {4096U, 512U}) {  // Of the other size among its own.
+    FilePool pool;
+    std::string problem;
+    OwnedFile* const file = pool.find(file_, cell, problem);
+    ASSERT_NE(file, nullptr) << problem;
+    EXPECT_EQ(file->cell, cell == 4096 ? 4096U : 0U);
+    number = file->number;
+    std::vector<std::byte> block(8192);
+    prepare(block, 7, 0, cell);
+    stamp(block, number, 512 * 5, 2);
+    const Descriptor opened(file->open(O_RDWR));
+    const off_t at = cell == 4096 ? 4096 : 512 * 5;
+    if (cell == 4096) stamp(block, number, 4096, 2);
+    ASSERT_EQ(pwrite(opened.get(), block.data(), block.size(), at), 8192);
+  }
+  // As after SIGKILL: nobody wrote down when it was closed.
+  fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write);
+  FilePool pool;
+  std::string problem;
+  EXPECT_NE(pool.find(file_, std::nullopt, problem), nullptr) << problem;
+}
+
+TEST_P(RewrittenByOthers, NotEvenAfterItWasLeased) {
+  FilePool pool;
+  const OwnedFile* const file = pool.lease(kept())[0];
+  close(file->open(O_RDONLY));
+  write_text(file_, "precious");
+  EXPECT_NE(message_of([&] { file->open(O_RDWR); }).find("was changed by another program"),
+            std::string::npos);
+  EXPECT_EQ(text_in(file_), "precious");
 }
 
 TEST_P(OwnedFiles, SizesNeedNotBeWholeBlocks) {
@@ -288,14 +388,19 @@ TEST_P(OwnedFiles, AreFoundByTheirPathWhereTheyAreProven) {
   }
   write_text(directory_.path("theirs"), "x");
   FilePool pool;
-  EXPECT_EQ(pool.find(directory_.path("data.0"))->size, wanted_.size);
-  EXPECT_EQ(pool.find(directory_.path("theirs")), nullptr);
-  EXPECT_EQ(pool.find(directory_.path("missing")), nullptr);
-  EXPECT_EQ(pool.find(directory_.path("missing/too")), nullptr);
-  EXPECT_THROW(FilePool().find(directory_.path("data.0")), Unavailable) << "in use";
+  const auto found = [&](FilePool& from, const std::string& name) {
+    std::string problem;
+    return from.find(directory_.path(name), std::nullopt, problem);
+  };
+  EXPECT_EQ(found(pool, "data.0")->size, wanted_.size);
+  EXPECT_EQ(found(pool, "theirs"), nullptr);
+  EXPECT_EQ(found(pool, "missing"), nullptr);
+  EXPECT_EQ(found(pool, "missing/too"), nullptr);
+  FilePool other;
+  EXPECT_THROW(found(other, "data.0"), Unavailable) << "in use";
   fs::remove(directory_.path("data.1"));
   write_text(directory_.path("data.1"), "x");
-  EXPECT_EQ(pool.find(directory_.path("data.1")), nullptr);
+  EXPECT_EQ(found(pool, "data.1"), nullptr);
 }
 
 TEST_P(OwnedFiles, OddNamesAndSizesAreRefused) {

@@ -26,7 +26,8 @@ def exact(points: list[tuple[float, float]], idle: float) -> CurveMetrics:
     for (before, low), (after, high) in pairwise(curve):
         if low < 2 * idle <= high:
             doubled = before + (after - before) * (2 * idle - low) / (high - low)
-            break
+        elif high < 2 * idle:
+            doubled = None
     pairs = [(figure(bandwidth), figure(latency)) for bandwidth, latency in points]
     return curve_metrics(pairs, [figure(idle)], idle, doubled)
 

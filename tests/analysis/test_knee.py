@@ -3,8 +3,9 @@
 import random
 
 import pytest
+from tests import synthetic
 
-from tierscope.analysis.knee import Knee, knee
+from tierscope.analysis.knee import Knee, half_size, knee, knee_of
 
 BANDWIDTHS = {1: 10.0, 2: 19.0, 4: 30.0, 8: 30.5, 16: 29.0}
 
@@ -48,3 +49,27 @@ def test_the_range_holds_the_true_knee(level: float, noise: float) -> None:
         found = knee(within(1.96 * noise, seen))
         holds += found.first <= wanted <= found.last
     assert holds >= 0.95 * 500
+
+
+def test_a_figure_that_should_have_an_interval_and_has_none_may_be_anything() -> None:
+    maker = synthetic.Maker(noise=0.001)
+    counts = [
+        maker.make("bandwidth", "node:0", "node:0", {"threads": threads}, value, "B/s")
+        for threads, value in {1: 10e9, 2: 20e9, 4: 30e9, 8: 30e9}.items()
+    ]
+    assert knee_of(counts) == Knee(4, 4)
+    unknown = synthetic.changed(counts[0], ci_low=None, ci_high=None, no_interval="disturbed")
+    assert knee_of([unknown, *counts[1:]]) == Knee(1, 8)
+    others = [synthetic.changed(m, ci_low=None, ci_high=None, no_interval="imported")
+              for m in counts]  # fmt: skip
+    assert knee_of(others) == Knee(4, 4)
+
+
+def test_half_the_rate_is_reached_from_a_size_on_and_not_once_by_chance() -> None:
+    steady = [(1024.0, 1.0), (2048.0, 2.0), (4096.0, 6.0), (8192.0, 10.0)]
+    found = half_size(steady)
+    assert found is not None
+    assert 2048 < found.size < 4096
+    spiked = half_size([(512.0, 0.5), (768.0, 7.0), *steady])
+    assert spiked is not None
+    assert spiked.size == found.size

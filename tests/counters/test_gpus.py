@@ -27,6 +27,9 @@ class Table:
         return {
             "UtilizationRates": SimpleNamespace(gpu=50, memory=25),
             "MemoryInfo": SimpleNamespace(used=1 << 30),
+            "BAR1MemoryInfo": SimpleNamespace(bar1Used=1 << 20),
+            "Temperature": 45,
+            "ClockInfo": 1980,
             "MaxClockInfo": 3201,
             "MemoryBusWidth": 6144,
             "PcieThroughput": 7,
@@ -61,6 +64,8 @@ def test_means_of_hopper_are_taken_where_they_are() -> None:
     assert found["send_throughput", "gpu 0 PCIe"] == 7e3, "what has no mean is sampled"
     assert (found["busy", "gpu 0"], found["memory_busy", "gpu 0"]) == (0.5, 0.25)
     assert found["memory_used", "gpu 0"] == 1 << 30
+    assert found["bar1_used", "gpu 0"] == 1 << 20
+    assert (found["temperature", "gpu 0"], found["sm_clock", "gpu 0"]) == (45, 1980e6)
 
 
 def test_older_ones_have_counters_of_links() -> None:

@@ -113,6 +113,72 @@ def test_drives_are_those_with_a_device_and_their_busy_time_wraps_around(tree: T
     }
 
 
+LINE = "   9 0 {name} {reads} 0 {sectors} {ms} 0 0 0 0 0 5 5 0 0 0 0\n"
+
+
+def test_an_array_counts_too_and_a_request_s_time_is_a_mean_of_requests(tree: Tree) -> None:
+    tree.folder("/sys/block/md0/md")
+    tree.write("/proc/diskstats", LINE.format(name="md0", reads=10, sectors=80, ms=100))
+    source = counters.requests_source(tree.files)
+    assert counters.drives_source(tree.files).available
+
+    def work() -> None:
+        tree.write("/proc/diskstats", LINE.format(name="md0", reads=14, sectors=1104, ms=106))
+
+    found = between(source, work)
+    assert found["read_await", "md0"] == 1.5e6, "6 ms of 4 reads"
+    assert found["read_request_size", "md0"] == 128 << 10
+    assert ("write_await", "md0") not in found, "nothing was written"
+
+
+def test_iowait_is_a_share_of_all_cpus_time(tree: Tree) -> None:
+    tree.write("/proc/stat", "cpu  0 0 0 500 0 0 0 0 0 0\ncpu0 0 0 0 500 0 0 0 0 0 0\n")
+    source = counters.cpus_source(tree.files)
+    found = between(source, lambda: tree.write("/proc/stat", "cpu  90 0 10 540 50 0 0 10 0 0\n"))
+    assert found == {("busy", ""): 0.5, ("iowait", ""): 0.25, ("steal", ""): 0.05}
+
+
+MOUNT = """device server:/data mounted on /mnt/nfs with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t        READ: {reads} {reads} 0 100 {size} 5 80 {ms} 0
+\t       WRITE: 0 0 0 0 0 0 0 0 0
+"""
+
+
+def test_nfs_mounts_have_rates_and_times_of_requests(tree: Tree) -> None:
+    tree.write("/proc/self/mountstats", MOUNT.format(reads=10, size=4096, ms=50))
+    source = counters.nfs_source(tree.files)
+    after = MOUNT.format(reads=14, size=4096 + (4 << 20), ms=62)
+    found = between(source, lambda: tree.write("/proc/self/mountstats", after))
+    assert found["read_throughput", "/mnt/nfs"] == 4 << 20
+    assert (found["read_iops", "/mnt/nfs"], found["operations", "/mnt/nfs"]) == (4, 4)
+    assert found["read_await", "/mnt/nfs"] == 3e6
+
+
+NVIDIA_FS = """GDS Version: 1.0.0.80
+Reads                           : n={reads} ok={reads} err=0 readMiB={mib} io_state_err=0
+Reads                           : Bandwidth(MiB/s)=13081 Avg-Latency(usec)=9773
+Writes                          : n=7 ok=7 err=0 writeMiB=3 io_state_err=0 pg-cache=0
+GPU 0000:be:00.0  uuid:87e5c586-88ed-583b-df45-fcee0f1e7917 : Registered_MiB=0 \
+cross_root_port(%)=25
+"""
+
+
+def test_nvidia_fs_counts_and_says_what_crosses_root_ports(tree: Tree) -> None:
+    file = "/proc/driver/nvidia-fs/stats"
+    tree.write(file, NVIDIA_FS.format(reads=100, mib=1000))
+    source = counters.nvidia_fs_source(tree.files)
+    found = between(source, lambda: tree.write(file, NVIDIA_FS.format(reads=108, mib=1002)))
+    assert found == {
+        ("read_throughput", ""): 2 << 20,
+        ("read_iops", ""): 8,
+        ("write_throughput", ""): 0,
+        ("write_iops", ""): 0,
+        ("crossing_root_ports", "0000:be:00.0"): 0.25,
+    }
+    assert counters.nfs_source(tree.files).available is False
+
+
 def test_a_drive_that_is_pulled_and_one_that_is_plugged_in(tree: Tree) -> None:
     for name in ("sda", "sdb"):
         tree.folder(f"/sys/block/{name}/device")
@@ -132,9 +198,15 @@ def test_ports_with_a_device(tree: Tree) -> None:
     statistics = "/sys/class/net/eth0/statistics"
     tree.write(f"{statistics}/rx_bytes", "1000")
     tree.write(f"{statistics}/tx_bytes", "10")
+    tree.write(f"{statistics}/rx_packets", "20")
     source = counters.network_source(tree.files)
     found = between(source, lambda: tree.write(f"{statistics}/rx_bytes", "1500"))
-    assert found == {("receive_throughput", "eth0"): 500, ("send_throughput", "eth0"): 0}
+    assert found == {
+        ("receive_throughput", "eth0"): 500,
+        ("send_throughput", "eth0"): 0,
+        ("receive_packets", "eth0"): 0,
+        ("send_packets", "eth0"): 0,
+    }
 
 
 @pytest.mark.parametrize("make", [counters.drives_source, counters.network_source])

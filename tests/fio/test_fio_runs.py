@@ -209,6 +209,39 @@ def test_nothing_is_measured_where_that_was_asked_for(fio: Fio, tmp_path: Path) 
     assert fio("--version").stdout.startswith("fio-3.33")
 
 
+def test_readonly_touches_nothing(fio: Fio, tmp_path: Path) -> None:
+    words = ("--name=a", "--rw=read", "--size=1m", "--filename=data.bin")
+    missing = fio("--readonly", *words)
+    assert missing.returncode == 2
+    assert "data.bin is missing, and --readonly is given" in missing.stderr
+    assert not list((tmp_path / "work").iterdir())
+    assert fio(*words).returncode == 0
+    data = tmp_path / "work" / "data.bin"
+    before = data.stat()
+    assert fio("--readonly", *words).returncode == 0
+    longer = fio("--readonly", "--name=a", "--rw=read", "--size=2m", "--filename=data.bin")
+    assert longer.returncode == 2
+    assert "has 1048576 bytes, and 2097152 are needed" in longer.stderr
+    assert (data.stat().st_size, data.stat().st_ctime_ns) == (before.st_size, before.st_ctime_ns)
+
+
+def test_a_kept_file_that_others_rewrote_is_read_as_it_is_and_never_written(
+    fio: Fio, tmp_path: Path
+) -> None:
+    words = ("--name=a", "--size=1m", "--filename=data.bin")
+    assert fio("--rw=read", *words).returncode == 0
+    data = tmp_path / "work" / "data.bin"
+    data.write_bytes(b"precious" * (1 << 17))
+    assert fio("--rw=read", *words).returncode == 0
+    for rw in ("write", "randrw"):
+        refused = fio(f"--rw={rw}", *words)
+        assert refused.returncode != 0
+        assert "holds data, at offset 0, that another program wrote" in refused.stderr
+    data.write_bytes(b"short")
+    assert fio("--rw=read", *words).returncode == 2
+    assert data.read_bytes() == b"short"
+
+
 def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
     job = tmp_path / "x.fio"
     job.write_text("[a]\nioengine=null\n")

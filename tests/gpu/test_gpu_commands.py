@@ -86,9 +86,9 @@ def test_the_help_names_the_sizes_that_are_measured():
         spec.target: spec.pattern.size
         for spec in plan_of("gpu-latency", machine(gpus=1, nodes=1)).measurements
     }
-    assert sizes == {"gpu:0": 1 << 30, "node:0": 64 << 20}
+    assert sizes == {"gpu:0": 1 << 30, "node:0": 256 << 20}
     said = " ".join(tierscope("gpu", "latency", "--help").stdout.split())
-    assert "[default: 1g; 64m of host memory]" in said
+    assert "[default: 1g; of host memory past the CPUs' caches]" in said
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests import synthetic
 
 from tierscope.kinds.gpu_copy.show import copies_of, describe
 from tierscope.kinds.views import VIEWS
+from tierscope.model.topology import Cache
 from tierscope.report.run import show_run
 
 
@@ -26,6 +27,26 @@ def test_a_copy_s_name_tells_rows_memory_and_pages():
         "node:0 -> gpu:0, ce, registered",
         "node:0 -> gpu:0, ce, registered in 2m pages",
     ]
+
+
+def with_l3(size):
+    """A machine whose CPUs share one L3, as Grace's do."""
+    topology = machine(gpus=1, nodes=1)
+    l3 = Cache(level=3, type="unified", size_bytes=size, cpus=topology.cpus)
+    return topology.model_copy(update={"caches": [l3]})
+
+
+def test_host_memory_is_chased_past_the_cpus_caches_unless_asked_otherwise():
+    grace = with_l3(114 << 20)
+    chased = plan_of("gpu-latency", grace, to="node:0").measurements[0]
+    assert chased.pattern.size == 512 << 20
+    assert not chased.fits_caches(grace.caches)
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    run = run_of(plan_of("gpu-latency", grace, to="node:0", size="64m,1g"), grace)
+    show_run(console, run, Path("run"), VIEWS)
+    said = " ".join(console.file.getvalue().split())
+    assert "node:0: the CPUs' caches may hold working sets of up to 64 MiB; such latencies" in said
+    assert "gpu:0: the CPUs' caches" not in said
 
 
 def shown(**given):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from importlib import import_module
 
@@ -77,7 +78,7 @@ def test_text_of_an_interrupted_run_has_all_that_was_measured(capsys):
     assert command.run(TWO_TESTS) == 130
     text = capsys.readouterr().out
     assert "Error: host_to_device_memcpy_ce: interrupted\n" in text
-    assert text.endswith("Error: device_to_host_memcpy_ce: interrupted\n\n")
+    assert text.endswith(f"Error: device_to_host_memcpy_ce: interrupted\n\n{command._NOTE}")
 
 
 @pytest.mark.usefixtures("gpus", "interrupted")
@@ -109,10 +110,67 @@ def test_an_engine_that_dies_costs_none_of_what_was_measured(fake_engine, capsys
 
 
 @pytest.mark.usefixtures("gpus")
-def test_the_banner_has_the_runtime_s_and_the_driver_s_version(capsys):
-    command.run(["-t", "0"])
+def test_the_text_has_the_lines_of_v09_in_their_order(capsys):
+    command.run(["-t", "0", "17"])
     text = capsys.readouterr().out
-    assert "CUDA Runtime Version: 13000\nCUDA Driver Version: 13010\n" in text
+    pattern = (
+        "nvbandwidth Version: v0.9\nBuilt from Git version: .+\n\n"
+        "CUDA Runtime Version: 13000\nCUDA Driver Version: 13010\nDriver Version: .+\n\n"
+        r"synthetic\nDevice 0: .+ \(00000000:10:00\)\nDevice 1: .+ \(00000000:11:00\)\n\n"
+        r"(Running (\w+)\.\nmemcpy .+ bandwidth \(GB/s\)\n {11}0 {9}1\n 0( +[\d.]+){2}\n\n"
+        r"SUM \2 [\d.]+\nCOEFFICIENT_OF_VARIATION \2 0\.\d\d\n\n){2}"
+        "NOTE: .+\n.+\n\n"
+    )
+    assert re.fullmatch(pattern, text), text
+
+
+def test_without_names_v09s_test_cases_are_run():
+    names = [test.name for test in command.chosen_tests([], [])]
+    assert names == [test.name for test in TESTS[:35]]
+
+
+def test_with_one_gpu_cells_of_all_gpus_are_those_of_one():
+    topology = machine(gpus=1)
+    settings = Settings(topology=topology, gpus=topology.gpus)
+    outcomes = [command._outcome(test, settings) for test in TESTS[:35]]
+    command._share(outcomes)
+    ids = {made.test.name: [cell.spec.id for cell in made.cells] for made in outcomes}
+    assert ids["host_to_all_memcpy_ce"] == ids["host_to_device_memcpy_ce"]
+    assert ids["host_to_all_memcpy_sm"] != ids["host_to_all_memcpy_ce"]
+    assert len({name for names in ids.values() for name in names}) == 10
+
+
+@pytest.mark.usefixtures("gpus")
+def test_a_figure_that_two_test_cases_share_is_in_both(capsys, monkeypatch):
+    topology = machine(gpus=1)
+    monkeypatch.setattr(command, "discover", lambda: topology)
+    assert command.run(["-t", "0", "10", "--json"]) == 0
+    first, second = cases(capsys.readouterr().out)
+    assert first["status"] == second["status"] == "Passed"
+    assert first["sum"] == second["sum"]
+    assert first["cells"] == second["cells"]
+
+
+@pytest.mark.usefixtures("gpus")
+def test_huge_pages_that_the_kernel_does_not_give_are_ignored_with_a_warning(capsys, monkeypatch):
+    monkeypatch.setattr(command, "thp_available", lambda: False)
+    monkeypatch.setattr(MEASURE, "read_settings", lambda _: {})
+    assert command.run(["-t", "0", "-H", "--json"]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)["nvbandwidth"]
+    assert document["warning"].startswith("--useHugePages is ignored: transparent huge pages are")
+    assert captured.err == f"tierscope: nvbandwidth: {document['warning']}\n"
+    assert document["testcases"][0]["status"] == "Passed"
+
+
+@pytest.mark.usefixtures("gpus")
+def test_pairs_are_of_ranks(capsys, monkeypatch):
+    monkeypatch.setattr(MEASURE, "read_settings", lambda _: {})
+    assert command.run(["-t", "0", "-P", "3"]) == 0
+    assert "--targetNumPairs is ignored: there are no MPI ranks" in capsys.readouterr().err
+    assert command.run(["-t", "0", "-P", "-2"]) == 1
+    said = "--targetNumPairs: -2 is neither -1, all pairs, nor a number\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 @pytest.mark.parametrize(

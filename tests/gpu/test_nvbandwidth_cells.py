@@ -2,6 +2,8 @@
 
 import pytest
 from gpu_machine import machine
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tierscope.kinds.gpu_ranks.spec import RankGpu
 from tierscope.kinds.plan import PLAN_VERSION, Plan
@@ -65,8 +67,8 @@ def test_names_and_indices_are_nvbandwidths():
         "device_to_device_latency_sm",
         "device_local_copy",
     ]
-    assert sorted(names[35:44]) == sorted(NEW)
-    assert names[44:] == list(MULTINODE)
+    assert names[35:48] == list(MULTINODE)
+    assert names[48:] == list(NEW)
 
 
 def test_on_one_gpu_seventeen_of_thirty_five_are_waived_with_the_reason():
@@ -229,3 +231,12 @@ def test_some_pairs_of_ranks_are_drawn_always_the_same():
     assert list(rank_cells(name, target_pairs=3)) == list(drawn)
     assert set(drawn) < set(rank_cells(name))
     assert len(rank_cells(name, target_pairs=99)) == 12
+    assert rank_cells(name, target_pairs=0) == {}
+
+
+@given(count=st.integers(2, 9), target=st.integers(0, 72))
+def test_drawn_pairs_have_every_rank_once_there_are_as_many_as_ranks(count, target):
+    drawn = list(rank_cells("device_to_device_memcpy_write_sm", count, target_pairs=target))
+    assert len(set(drawn)) == min(target, count * (count - 1))
+    covered = {rank for pair in drawn for rank in pair}
+    assert len(covered) == count or target < count

@@ -66,6 +66,25 @@ def test_only_totals_have_a_coefficient_of_variation():
     assert "memcpy CE GPU(row) <-> GPU(column) Read1 bandwidth (GB/s)\n" in text
 
 
+def test_the_coefficient_of_variation_is_that_of_all_values():
+    """nvbandwidth prints this for these six figures; with n - 1 it would be 0.15."""
+    figures = [56.51e9, 41.56e9, 56.51e9, 44.82e9, 45.84e9, 41.59e9]
+    text = text_of(outcome("device_to_device_memcpy_read_ce", 3, figures), False, False)
+    assert text.endswith(
+        "SUM device_to_device_memcpy_read_ce 286.83\n"
+        "COEFFICIENT_OF_VARIATION device_to_device_memcpy_read_ce 0.13\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"), [("host_to_device_memcpy_ce", 1), ("device_to_device_latency_sm", 3)]
+)
+def test_one_value_and_latencies_have_no_coefficient_of_variation(name, gpus):
+    text = text_of(outcome(name, gpus, [55e9] * 6), False, False)
+    assert "\nSUM " in text
+    assert "COEFFICIENT" not in text
+
+
 def test_the_perf_formatter_takes_the_sums_place():
     text = text_of(outcome("host_to_device_memcpy_ce"), False, False, perf=True)
     assert "\n&&&& PERF host_to_device_memcpy_ce 111.19 +GB/s\n" in text

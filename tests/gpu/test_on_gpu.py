@@ -245,6 +245,23 @@ def test_what_other_cuda_programs_are_told_holds_nothing_up(topology, monkeypatc
     assert measured(both).evidence.verified
 
 
+@pytest.mark.parametrize("engine", ["ce", "sm"])
+def test_as_many_streams_as_a_gpu_has_queues_are_all_under_way_at_once(topology, engine):
+    """Behind fewer queues the way back would begin after the way there, and there is no figure."""
+    host, own = host_place(home_node(topology, topology.gpus[0])), gpu_place(0)
+    ways = ((host, own), (own, host))
+    transfers = [transfer(*ends, engine, streams=16) for ends in ways]
+    both = copy_spec("both", transfers, topology, size=64 * MIB, sampling=QUICK)
+    found = measured(both)
+    assert found.evidence.verified
+    assert not found.evidence.in_turn
+    more = [transfer(*ends, engine, streams=17) for ends in ways]
+    spec = copy_spec("more", more, topology, size=64 * MIB, sampling=QUICK)
+    outcome = run([spec])[spec.id]
+    assert isinstance(outcome, Skipped)
+    assert "34 concurrent streams" in outcome.reason
+
+
 def test_a_gpu_that_is_not_there_is_skipped_and_the_rest_goes_on(topology):
     node = home_node(topology, topology.gpus[0])
     good = one_copy(topology, host_place(node), gpu_place(0))

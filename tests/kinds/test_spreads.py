@@ -106,6 +106,28 @@ def test_gains_are_over_the_own_node_at_the_same_and_at_its_best_threads() -> No
     assert max(map(len, said.splitlines())) <= 100
 
 
+def test_mixes_of_one_machine_are_one_table_of_host_slow_and_ratios() -> None:
+    """The host, the slow memory, 1:1 and 2:1 by the five mixes that MLC measures."""
+    mixes = ["100:0", "67:33", "50:50", "0:100", "67:33nt"]
+    options = {"mix": ",".join(mixes), "ratios": "1:1,2:1", "further": "0"}
+    run, _ = study(expander(LINK), options)
+    text = printed(run)
+    assert text.count("All mixes, node:0, 32 threads") == 1
+    table = text[text.index("All mixes") :]
+    heading = " ".join(" ".join(table.splitlines()[2:5]).split())
+    for column in ("all on", "1:1 on", "2:1 on"):
+        assert column in heading
+    rows = [line.split() for line in table.splitlines() if line.split()[:1] in ([m] for m in mixes)]
+    assert [row[:2] for row in rows] == [
+        ["100:0", "100%"], ["67:33", "75%"], ["50:50", "67%"], ["0:100", "50%"], ["67:33nt", "67%"]
+    ]  # fmt: skip
+    host, slow, twice, even = (float(rows[0][n]) for n in (2, 4, 6, 8))
+    assert (host, slow) == (pytest.approx(280, rel=0.02), pytest.approx(28, rel=0.02))
+    assert (twice, even) == (pytest.approx(84, rel=0.02), pytest.approx(56, rel=0.02))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "All mixes" not in printed(study(expander(LINK), READS)[0])
+
+
 def test_no_gain_is_called_none() -> None:
     """A node so slow that its share never helps, with noise of 3%."""
     run, _ = study(expander(Channel("far", both=0.8e9)), READS, Maker(seed=5, noise=0.03))

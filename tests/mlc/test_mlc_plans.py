@@ -69,7 +69,7 @@ def test_latency_s_pattern_follows_options(words: str, pattern: dict[str, Any]) 
 
 @pytest.mark.parametrize(
     ("words", "cpu", "node"),
-    [("-c5", 5, 1), ("-c5 -i0", 5, 0), ("-c1 -j2", 1, 2), ("-j 1", 0, 1)],
+    [("-c5", 5, 1), ("-c5 -i0", 5, 0), ("-c1 -j2", 1, 2), ("-c1 -i0 -j2", 1, 2), ("-j 1", 0, 1)],
 )
 def test_latency_s_cpu_and_memory_are_chosen(words: str, cpu: int, node: int) -> None:
     (spec,) = specs(f"--idle_latency {words}")

@@ -199,6 +199,16 @@ def test_pages_are_new_now_and_then_where_that_is_cheap(populate_s: float, some:
     assert not made.steps[0].fresh
 
 
+def test_costly_pages_are_not_tried_though_the_first_repetition_had_a_pool_s() -> None:
+    class Pinned(BandwidthSpec):
+        def least_populate_s(self) -> float:
+            return 0.5
+
+    pinned = [Pinned.model_validate(spec(name).model_dump()) for name in NAMES]
+    made = Made(RunState(pinned), populate_s=0.02)
+    assert not any(step.fresh for step in made.steps)
+
+
 def test_a_measurement_that_ends_is_concluded_at_once() -> None:
     made = Made(RunState(map(spec, NAMES)), fail="m5")
     assert made.concluded[0] == "m5"

@@ -1,12 +1,16 @@
 """Affinity of real machines, against the tables that NVIDIA's guide gives for them."""
 
+import io
 from pathlib import Path
 
 import pytest
 import topology_machines as machines
+from rich.console import Console
 
 from tierscope.machine.affinity import advice, array_switches, devices, matrix
-from tierscope.model.topology import Topology
+from tierscope.machine.uplinks import possible_arrays
+from tierscope.model.topology import Block, Mount, Topology
+from tierscope.report.topology import show_possible_arrays
 
 DGX2_XML = Path(__file__).parent / "xml" / "nvidia-dgx2.xml"
 GPU_ROWS = """
@@ -49,6 +53,28 @@ def table(text: str) -> list[list[str]]:
 
 def gpus(numbers: range) -> list[str]:
     return [f"gpu:{number}" for number in numbers]
+
+
+def test_dgx2_s_arrays_are_those_of_nvidia_s_guide(dgx2: Topology) -> None:
+    """Table 1 of the GPUDirect Storage Benchmarking Guide: four GPUs beside each pair of drives."""
+    assert possible_arrays(dgx2) == [
+        ([f"nvme{2 + 2 * n}n1", f"nvme{3 + 2 * n}n1"], [f"gpu:{4 * n + k}" for k in range(4)])
+        for n in range(4)
+    ]
+    console = Console(width=100, record=True, file=io.StringIO())
+    show_possible_arrays(console, dgx2)
+    text = console.export_text()
+    assert "--raid-devices=2 /dev/nvme8n1 /dev/nvme9n1" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_drive_in_use_is_in_no_possible_array(dgx2: Topology) -> None:
+    partition = Block(name="nvme2n1p1", kind="partition", members=["nvme2n1"])
+    mounted = Mount(path="/data", type="xfs", block="nvme5n1")
+    used = dgx2.model_copy(update={"blocks": [*dgx2.blocks, partition], "mounts": [mounted]})
+    assert [drives for drives, _ in possible_arrays(used)] == [
+        ["nvme6n1", "nvme7n1"], ["nvme8n1", "nvme9n1"]
+    ]  # fmt: skip
 
 
 def test_dgx2_first_eight_gpus_are_as_nvidia_smi_topo_mp_prints_them(dgx2: Topology) -> None:

@@ -16,10 +16,10 @@ from forked import tierscope
 from tierscope.machine.checks import link_findings
 from tierscope.machine.discover import discover
 from tierscope.machine.nvidia import driver_version
-from tierscope.machine.pci import Config, packet_sizes, slot_number
+from tierscope.machine.pci import Config, link_state, packet_sizes, slot_number
 from tierscope.machine.settings import read_settings
 from tierscope.model.finding import Finding
-from tierscope.model.topology import Topology
+from tierscope.model.topology import PciDevice, Topology
 from tierscope.report.topology import show_machine
 
 GPU = "0000:16/0000:16:00.0/0000:17:00.0"
@@ -69,6 +69,78 @@ def test_packet_sizes_are_those_of_device_control(sysfs: Sysfs) -> None:
     )
 
 
+A10 = {"slot_power_w": 75.0, "relaxed_ordering": True, "aspm": "none", "error_bits": []}
+"""As lspci -vvv shows an A10: SlotPowerLimit 75.000W, RlxdOrd+, no error of DevSta."""
+
+
+def a10(status: int = 0, ordering: int = 1, aspm: int = 0) -> bytes:
+    config = bytearray(configuration())
+    config[0x7C:0x80] = (2 | 75 << 18).to_bytes(4, "little")
+    config[0x80:0x82] = (1 << 5 | ordering << 4).to_bytes(2, "little")
+    config[0x82:0x84] = status.to_bytes(2, "little")
+    config[0x88:0x8A] = aspm.to_bytes(2, "little")
+    return bytes(config)
+
+
+def state_of(sysfs: Sysfs, config: bytes) -> dict[str, object]:
+    card(sysfs, GPU, GPU_CLASS, NVIDIA, config)
+    return discover(sysfs.root).pci[-1].model_dump(include=set(A10))
+
+
+@pytest.mark.parametrize(
+    ("config", "changed"),
+    [
+        (a10(), {}),
+        (a10(status=0b1001), {"error_bits": ["correctable", "unsupported request"]}),
+        (a10(ordering=0, aspm=3), {"relaxed_ordering": False, "aspm": "L0s and L1"}),
+        (configuration(able=2 | 0xF1 << 18), {"slot_power_w": 275.0, "relaxed_ordering": False}),
+        (configuration(able=2 | 250 << 18 | 1 << 26),
+         {"slot_power_w": 25.0, "relaxed_ordering": False}),
+    ],
+)  # fmt: skip
+def test_power_ordering_sleep_and_error_bits_are_the_capability_s(
+    sysfs: Sysfs, config: bytes, changed: dict[str, object]
+) -> None:
+    assert state_of(sysfs, config) == A10 | changed
+
+
+def test_without_root_nothing_is_said_of_them(sysfs: Sysfs) -> None:
+    assert state_of(sysfs, a10()[:64]) == dict.fromkeys(A10) | {"error_bits": []}
+    assert any("ASPM" in line for line in discover(sysfs.root).unreadable)
+
+
+def counted_errors(sysfs: Sysfs, address: str, correctable: int, fatal: int) -> None:
+    place = f"/sys/bus/pci/devices/{address}"
+    lines = f"Receiver Error {correctable}\nBad TLP 0\nTOTAL_ERR_COR {correctable}\n"
+    sysfs.write(f"{place}/aer_dev_correctable", lines)
+    sysfs.write(f"{place}/aer_dev_fatal", f"Malformed TLP {fatal}\nTOTAL_ERR_FATAL {fatal}\n")
+
+
+def test_doctor_names_errors_of_devices_and_of_the_ports_above_them(sysfs: Sysfs) -> None:
+    card(sysfs, GPU, GPU_CLASS, NVIDIA, a10(status=1, ordering=0, aspm=2))
+    port(sysfs, slot=7)
+    counted_errors(sysfs, "0000:16:00.0", 12, 0)
+    counted_errors(sysfs, "0000:17:00.0", 3, 1)
+    machine = discover(sysfs.root)
+    found = {one.subject: one for one in link_findings(machine, str(sysfs.root))}
+    gpu = found["PCIe errors of gpu:0 at 0000:17:00.0"]
+    assert gpu.found == "3 correctable, 1 fatal since the kernel started (AER)"
+    assert gpu.severity == "problem"
+    above = found["PCIe errors of 0000:16:00.0"]
+    assert (above.severity, above.found) == (
+        "note",
+        "12 correctable since the kernel started (AER)",
+    )
+    assert found["relaxed ordering"].found == "off at gpu:0 at 0000:17:00.0"
+    assert found["PCIe ASPM"].found == "links may sleep at gpu:0 at 0000:17:00.0"
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    show_machine(console, machine, nvlink=True)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "slot power, ordering, sleep, errors" in text
+    (row,) = [row for row in text.splitlines() if row.split()[:3] == ["gpu:0", "75", "off"]]
+    assert row.split()[3:] == ["L1", "correctable", "3", "-", "1"]
+
+
 def test_a_slot_is_the_kernel_s_or_the_port_s(sysfs: Sysfs) -> None:
     card(sysfs, GPU, GPU_CLASS, NVIDIA, configuration())
     assert discover(sysfs.root).pci[-1].slot == ""
@@ -94,6 +166,7 @@ def test_any_configuration_space_is_read_without_a_crash(
     with path.open("rb") as file:
         config = Config(os.dup(file.fileno()))
         sizes, number = packet_sizes(config), slot_number(config)
+        PciDevice(address="", parent=None, root="", class_code=0, **link_state(config))
         config.close()
     assert all(value is None or 128 <= value <= 128 << 7 for value in sizes.values())
     assert number is None or 0 < number < 1 << 13

@@ -49,21 +49,24 @@ def test_cxl_on_pcie_5_x8_is_the_link_less_four_bytes_of_each_flit_of_68() -> No
 
 
 @pytest.mark.parametrize(
-    ("gpu", "count", "gigabytes"),
+    ("gpu", "count", "lanes", "gigabytes"),
     [
-        ("Tesla P100-SXM2-16GB", 4, 80),
-        ("Tesla V100-SXM3-32GB-H", 6, 150),
-        ("NVIDIA A100-SXM4-80GB", 12, 300),
-        ("NVIDIA H100 80GB HBM3", 18, 450),
-        ("NVIDIA B200", 18, 900),
+        ("Tesla P100-SXM2-16GB", 4, "8 lanes x 20 Gbit/s", 80),
+        ("Tesla V100-SXM3-32GB-H", 6, "8 lanes x 25 Gbit/s", 150),
+        ("NVIDIA A100-SXM4-80GB", 12, "4 lanes x 50 Gbit/s", 300),
+        ("NVIDIA H100 80GB HBM3", 18, "2 lanes x 100 Gbit/s", 450),
+        ("NVIDIA B200", 18, "2 lanes x 200 Gbit/s", 900),
     ],
 )
-def test_nvlink_total_of_each_generation(gpu: str, count: int, gigabytes: float) -> None:
+def test_nvlink_total_of_each_generation(
+    gpu: str, count: int, lanes: str, gigabytes: float
+) -> None:
     known = links.nvlink_version(gpu)
     assert known is not None
     limit = links.nvlink_limit(known[0], count, "")
     assert limit is not None
     assert limit.value == gigabytes * 1e9
+    assert limit.formula == f"{count} links x {lanes} / 8 = {gigabytes} GB/s"
 
 
 @pytest.mark.parametrize("gpu", ["NVIDIA A10", "NVIDIA L40S", "Tesla T4", "NVIDIA H1000", ""])

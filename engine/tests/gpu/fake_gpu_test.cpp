@@ -111,7 +111,7 @@ TEST(FakeGpu, WhatTheUserTellsOtherCudaProgramsIsOverruled) {
   setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
   gpu_runtime();
   EXPECT_STREQ(getenv("CUDA_LAUNCH_BLOCKING"), "0");
-  EXPECT_STREQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "8");
+  EXPECT_STREQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
   EXPECT_STREQ(getenv("CUDA_MODULE_LOADING"), "EAGER");
   EXPECT_STREQ(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
 }
@@ -124,6 +124,22 @@ TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
     expect_rate(rate_of(both, 0), 50e6);
     expect_rate(rate_of(both, 1), 50e6);
     EXPECT_FALSE(in_turn(both));
+  }
+}
+
+TEST(FakeGpu, MoreStreamsThanAGpuHasQueuesAreRefused) {
+  fake_cuda::set({});
+  const Repetition most = copy({transfer(host_memory(), memory_of(0), 0, "sm", 16),
+                                transfer(memory_of(0), host_memory(), 0, "sm", 16)});
+  EXPECT_GT(rate_of(most, 0), 0);
+  EXPECT_GT(rate_of(most, 1), 0);
+  try {
+    copy({transfer(host_memory(), memory_of(0), 0, "sm", 17),
+          transfer(memory_of(0), host_memory(), 0, "sm", 16)});
+    FAIL() << "33 streams were taken";
+  } catch (const Unavailable& error) {
+    EXPECT_STREQ(error.what(),
+                 "GPU 0 would have 33 concurrent streams, and it has 32 queues for them");
   }
 }
 

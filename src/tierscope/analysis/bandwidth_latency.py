@@ -12,11 +12,11 @@ hold the true points, of which a curve is straight between neighbours:
   end of all controls' intervals to the highest, and so holds what changed meanwhile.
 - A maximum is the highest figure of any point; its interval goes from the highest lower end to the
   highest upper end.
-- The bandwidth at which latency doubles is interpolated between the points around it. Its interval
-  goes from where a curve through the points' upper latencies and lower bandwidths reaches twice the
-  lower end of the unloaded latency, to where the opposite curve reaches twice its upper end. Where
-  that curve never does, it goes up to the end of the maximum bandwidth's. (Where bandwidth falls
-  before latency doubles, this is not a bound.)
+- The bandwidth from which on latency is at least doubled is interpolated between the points around
+  it. Its interval goes from where a curve through the points' upper latencies and lower bandwidths
+  reaches twice the lower end of the unloaded latency and stays there, to where the opposite curve
+  reaches twice its upper end. Where that curve never does, it goes up to the end of the maximum
+  bandwidth's. (Where bandwidth falls before latency doubles, this is not a bound.)
 
 A metric has no interval where the figures that it is made of have none: all controls, the highest
 figure, a latency on either side of the doubling. Other points without one count by their estimate.
@@ -24,7 +24,6 @@ figure, a latency on either side of the doubling. Other points without one count
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tierscope.model.metric import Unit
 from tierscope.model.run import Figure, Measurement, NoInterval
@@ -43,7 +42,7 @@ class CurveMetrics:
     maximum_latency: Figure
     """ns"""
     saturated_from: Figure | None
-    """bytes/s, at which latency is twice the unloaded one; None where it never is."""
+    """bytes/s, from which on latency is at least twice the unloaded one; None where it never is."""
     maximum_bandwidth: Figure
     """bytes/s"""
 
@@ -166,15 +165,16 @@ def _both(
 
 
 def _segment(curve: _Curve, latency: float) -> int | None:
-    """Return the number of the point after which a curve first comes up to a latency, or None."""
-    for number, ((_, before), (_, after)) in enumerate(pairwise(curve)):
-        if before < latency <= after:
-            return number
-    return None
+    """Return the number of the last point below a latency; None: it is the end of the curve."""
+    last = max(number for number, (_, value) in enumerate(curve) if value < latency)
+    return last if last + 1 < len(curve) else None
 
 
 def _crossing(curve: _Curve, latency: float) -> float | None:
-    """Return the bandwidth at which a curve first comes up to a latency; None: it never does."""
+    """Return the bandwidth from which on a curve stays at a latency or above; None: it ends below.
+
+    ``curve`` begins below it.
+    """
     at = _segment(curve, latency)
     if at is None:
         return None

@@ -137,6 +137,8 @@ class Point:
     """ns: half of its 95% interval; None where it has none."""
     timed: bool = True
     """``delay_ns`` is a time; else another program's count, of which only the order tells."""
+    disturbed: bool = False
+    """Other programs disturbed all of its samples."""
 
 
 @dataclass(frozen=True)
@@ -147,15 +149,19 @@ class Summary:
     """ns: the idle control in the middle, the lower of two; else the lightest load's latency."""
     drift: float
     """Highest idle control over the lowest, less one."""
+    doubt: str
+    """Why nothing is said of the curve's shape, such as "latency falls although the load rises";
+    empty: it has none."""
     knee: Point | None
-    """Where the curve bends most; None where it does not bend, as when the load is too weak, and
-    of imported points, whose errors nobody knows."""
+    """Where the curve bends most; None where it does not bend, as when the load is too weak, where
+    its shape is in doubt, and of imported points, whose errors nobody knows."""
     peak: Point
     """The highest bandwidth."""
     saturated: bool
     """More load brought longer waiting in place of bandwidth: the path is full."""
     doubled: float | None
-    """Bandwidth at which latency reaches twice the idle one; None where it never does."""
+    """Bandwidth from which on latency is at least twice the idle one; None where it never is, where
+    the lightest load has it already, and where the curve's shape is in doubt."""
 
 
 def summarize(points: Sequence[Point], idle: Sequence[float]) -> Summary:
@@ -163,14 +169,59 @@ def summarize(points: Sequence[Point], idle: Sequence[float]) -> Summary:
     loaded = by_load(points)
     floor = median_low(idle) if idle else loaded[0].latency
     noise = _Noise.of(loaded, idle)
+    doubt = _doubt(loaded)
     return Summary(
         idle=floor,
         drift=max(idle) / min(idle) - 1 if idle else 0.0,
-        knee=_knee(loaded, floor, noise, idle) if loaded[-1].timed else None,
+        doubt=doubt,
+        knee=_knee(loaded, floor, noise, idle) if loaded[-1].timed and not doubt else None,
         peak=max(loaded, key=lambda point: point.bandwidth),
-        saturated=_saturated(loaded, noise),
-        doubled=_doubled(loaded, floor, noise, len(idle)),
+        saturated=not doubt and _saturated(loaded, noise),
+        doubled=None if doubt else _doubled(loaded, floor, noise, len(idle)),
     )
+
+
+def _doubt(loaded: Sequence[Point]) -> str:
+    """Say why the shape of a curve tells nothing; empty where nothing speaks against it."""
+    if any(point.disturbed for point in loaded):
+        return "other programs disturbed the measurement"
+    if len(rising(loaded)) < len(loaded):
+        return "latency falls although the load rises"
+    return ""
+
+
+def rising(points: Sequence[Point]) -> list[Point]:
+    """Return as many points as rise together: the latency of none falls below a lighter one's.
+
+    They come from the lightest load to the heaviest. ``latency_spans`` says what a fall is.
+    """
+    longest: list[tuple[float, list[Point]]] = [(-math.inf, [])]
+    """Chains by their length, each with its highest lower end, which is the lowest there is."""
+    for point, low, high in latency_spans(points):
+        for length, (highest, chain) in reversed(list(enumerate(longest))):
+            if high < highest:
+                continue
+            longer = max(highest, low), [*chain, point]
+            if length + 1 == len(longest):
+                longest.append(longer)
+            elif longer[0] < longest[length + 1][0]:
+                longest[length + 1] = longer
+    return longest[-1][1]
+
+
+def latency_spans(points: Sequence[Point]) -> list[tuple[Point, float, float]]:
+    """Return each point, the lightest load first, and between which latencies it lies, in ns.
+
+    They are so wide that two of 5% of flat curves, at most, lie apart by chance (Bonferroni, over
+    all pairs). A point without an interval may be anywhere.
+    """
+    pairs = max(1, len(points) * (len(points) - 1) // 2)
+    wider = z_of(LEVEL / pairs) / _HALF_WIDTH
+    halves = [math.inf if p.latency_half is None else wider * p.latency_half for p in points]
+    spans = [
+        (p, p.latency - half, p.latency + half) for p, half in zip(points, halves, strict=True)
+    ]
+    return sorted(spans, key=lambda span: -span[0].delay_ns)
 
 
 def by_load(points: Sequence[Point]) -> list[Point]:
@@ -293,19 +344,25 @@ def _saturated(loaded: list[Point], noise: _Noise) -> bool:
 
 
 def _doubled(loaded: list[Point], floor: float, noise: _Noise, controls: int) -> float | None:
-    """Return the bandwidth at which a curve comes to twice the idle latency, beyond its noise."""
+    """Return from which bandwidth on a curve is at twice the idle latency, beyond its noise.
+
+    It lies between two loaded points: below the lightest one, nothing was measured.
+    """
     wanted = 2 * floor
+    lower = [number for number, point in enumerate(loaded) if point.latency < wanted]
+    if not lower or lower[-1] + 1 == len(loaded):
+        return None
+    first, *beyond = loaded[lower[-1] :]
     limit = z_of(LEVEL / len(loaded))
     own = noise.factor * noise.usual * floor / max(1, controls) ** 0.5
     floor_error = own * (_MEDIAN_ERROR if controls > 2 else 1.0)
-    ends = [Point(-1, 0.0, floor), *loaded]
-    for number, point in enumerate(ends[1:], start=1):
-        if point.latency - wanted > limit * hypot(noise.of_latency(point), 2 * floor_error):
-            below = max(n for n in range(number) if ends[n].latency < wanted)
-            first, second = ends[below], ends[below + 1]
-            share = (wanted - first.latency) / (second.latency - first.latency)
-            return first.bandwidth + share * (second.bandwidth - first.bandwidth)
-    return None
+    if all(
+        point.latency - wanted <= limit * hypot(noise.of_latency(point), 2 * floor_error)
+        for point in beyond
+    ):
+        return None
+    share = (wanted - first.latency) / (beyond[0].latency - first.latency)
+    return first.bandwidth + share * (beyond[0].bandwidth - first.bandwidth)
 
 
 def next_delays(points: Sequence[Point], idle: float, count: int) -> list[int]:

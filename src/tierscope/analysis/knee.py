@@ -1,10 +1,11 @@
 """The number of threads beyond which bandwidth no longer grows."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, is_exact
 
 SHARE = 0.95
 """Share of the best bandwidth from which on a path counts as saturated."""
@@ -45,15 +46,20 @@ def knee(intervals: Mapping[int, tuple[float, float]]) -> Knee:
 
 
 def knee_of(measurements: Iterable[Measurement], key: str = "threads") -> Knee:
-    """Return the knee of measurements that differ in a count, such as their threads; one without an
-    interval counts with its estimate."""
+    """Return the knee of measurements that differ in a count, such as their threads.
+
+    One that should have an interval and has none, as when other programs disturbed it, may be
+    anything; one that lacks it by its nature counts with its estimate.
+    """
     return knee({int(m.pattern[key]): _interval(m) for m in measurements})
 
 
 def _interval(measurement: Measurement) -> tuple[float, float]:
-    value = measurement.estimate or 0.0
     low, high = measurement.ci_low, measurement.ci_high
-    return value if low is None else low, value if high is None else high
+    if low is not None and high is not None:
+        return low, high
+    value = measurement.estimate or 0.0
+    return (value, value) if is_exact(measurement) else (0.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ def half_size(points: Sequence[tuple[float, float]]) -> HalfSize | None:
         return None
     peak = max(rate for _, rate in ordered)
     least_s = ordered[0][0] / ordered[0][1]
-    for (small, slow), (large, fast) in pairwise(ordered):
+    for (small, slow), (large, fast) in reversed(list(pairwise(ordered))):
         if slow < peak / 2 <= fast:
             share = (peak / 2 - slow) / (fast - slow)
             return HalfSize(peak, small + share * (large - small), least_s)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tierscope.cli.output import Output
 from tierscope.peers.registry import run_view
+from tierscope.suites.registry import beside_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,9 @@ def print_run(
 
         verdict = verdict_of(run)
         found: dict[str, Any] = {"verdict": {"word": verdict.word, "why": verdict.why}}
-        found |= more_of(run, VIEWS) | (more(run) if more else {})
+        published = beside_of(run)
+        found |= more_of(run, VIEWS) | (published.json if published else {})
+        found |= more(run) if more else {}
         return to_json(run, found | own.json() if own else found)
 
     def in_csv() -> str:
@@ -50,6 +53,6 @@ def print_run(
         from tierscope.kinds.views import VIEWS
         from tierscope.report.run import show_run
 
-        show_run(console, run, path, VIEWS)
+        show_run(console, run, path, VIEWS, beside_of(run))
 
     output.emit(in_json, tables, in_csv)

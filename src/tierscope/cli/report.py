@@ -57,11 +57,14 @@ def report(
     if page_path is not None:
         from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report
+        from tierscope.suites.registry import beside_of
 
         with waiting("drawing the report"):
             views = {name: view for name, run in found if (view := run_view(run))}
             own = {name: view.section for name, view in views.items() if view.section}
-            page = render_report(found, VIEWS, own, together_of(paths, found))
+            published = {name: one for name, run in found if (one := beside_of(run))}
+            together = together_of(paths, found)
+            page = render_report(found, VIEWS, own, together, published)
         write_output(page_path, page, "--out")
         written["report"] = shown(page_path)
         if output.json != STDOUT:
@@ -74,6 +77,7 @@ def _pictures(runs: "list[tuple[str, Run]]", form: str) -> Iterator[tuple[str, b
     from tierscope.kinds.views import VIEWS
     from tierscope.peers.registry import run_view
     from tierscope.report.pictures.of_run import beside_files, drawn, origin_of, picture_files
+    from tierscope.suites.registry import beside_of
 
     for name, run in runs:
         prefix = f"{name}-" if len(runs) > 1 else ""
@@ -81,7 +85,10 @@ def _pictures(runs: "list[tuple[str, Run]]", form: str) -> Iterator[tuple[str, b
         if own is not None and own.pictures is not None:
             files = drawn(own.pictures(), form, origin_of(run))
         else:
-            files = picture_files([(name, run)], form, VIEWS)
+            published = beside_of(run)
+            files = picture_files(
+                [(name, run)], form, VIEWS, {name: published} if published else {}
+            )
         for file, content in files:
             yield f"{prefix}{file}", content
     if len(runs) > 1:

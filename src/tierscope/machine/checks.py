@@ -100,6 +100,9 @@ def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
         _slow_links,
         _idle_links,
         _replays,
+        _errors,
+        _ordering,
+        _aspm,
         _acs,
         _iommu,
         _drives_across,
@@ -184,6 +187,77 @@ def _replays(topology: Topology, _files: Files) -> Iterator[Finding]:
                 meaning="packets were sent again; many per second indicate a bad contact",
                 remedy="watch column pci of nvidia-smi dmon -s e; reseat the card where it grows",
             )
+
+
+def _errors(topology: Topology, _files: Files) -> Iterator[Finding]:
+    """Errors of functions that matter and of the ports above them: each end counts its own."""
+    tree = Tree(topology.pci)
+    for device in topology.pci:
+        if not _is_on_a_path(topology, tree, device.address):
+            continue
+        counted = {name: count for name, count in device.errors.items() if count}
+        seen = [name for name in device.error_bits if name not in counted]
+        numbers = ", ".join(f"{count} {name}" for name, count in counted.items())
+        found = [f"{numbers} since the kernel started (AER)"] if numbers else []
+        found += [f"{', '.join(seen)} in Device Status"] if seen else []
+        if found:
+            lost = {"non-fatal", "fatal"} & {*counted, *seen}
+            yield Finding(
+                severity="problem" if lost else "note",
+                subject=f"PCIe errors of {_name(topology, device.address)}",
+                found="; ".join(found),
+                meaning="transfers failed" if lost else
+                "corrected packets were sent again; the bits of Device Status may be old: they "
+                "stay set until they are cleared",
+                remedy="dmesg | grep -i aer names them; reseat the card where they grow",
+            )  # fmt: skip
+
+
+def _is_on_a_path(topology: Topology, tree: Tree, address: str) -> bool:
+    """Whether a function matters, or is a port above one that does."""
+    return _matters(topology, address) or any(
+        bridge.address == address
+        for device in topology.pci
+        if _matters(topology, device.address)
+        for bridge in tree.bridges(device.address)
+    )
+
+
+def _ordering(topology: Topology, _files: Files) -> Iterator[Finding]:
+    yield from _set(
+        topology,
+        [device.address for device in topology.pci if device.relaxed_ordering is False],
+        "relaxed ordering",
+        "off at",
+        "their writes wait for each other on the way to memory; some CPUs lose bandwidth by that",
+        "turn it on in firmware, or in the driver; setpci -s DEVICE CAP_EXP+8.w shows bit 4",
+    )
+
+
+def _aspm(topology: Topology, _files: Files) -> Iterator[Finding]:
+    yield from _set(
+        topology,
+        [device.address for device in topology.pci if device.aspm not in (None, "none")],
+        "PCIe ASPM",
+        "links may sleep at",
+        "the first transfers after a pause wait until the link is awake",
+        "boot with pcie_aspm=off, or pcie_aspm.policy=performance",
+    )
+
+
+def _set(
+    topology: Topology, addresses: list[str], subject: str, found: str, meaning: str, remedy: str
+) -> Iterator[Finding]:
+    """Yield a note on a setting of those functions that matter."""
+    named = [_name(topology, address) for address in addresses if _matters(topology, address)]
+    if named:
+        yield Finding(
+            severity="note",
+            subject=subject,
+            found=f"{found} {_some(named)}",
+            meaning=meaning,
+            remedy=remedy,
+        )
 
 
 def _acs(topology: Topology, _files: Files) -> Iterator[Finding]:

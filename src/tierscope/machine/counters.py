@@ -3,14 +3,14 @@
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tierscope.engine.traffic import CounterSource, TrafficCount, TrafficProcess
 from tierscope.machine.files import Files
 from tierscope.machine.links import gpu_memory_limit
-from tierscope.machine.network import port_counts, read_ports
+from tierscope.machine.network import nfs_counts, port_counts, read_ports
 from tierscope.machine.nodes import NODES
 from tierscope.machine.nvidia import Nvml, open_nvml, visible_gpus
 from tierscope.model.errors import UserError
@@ -37,6 +37,11 @@ _MEANS = {
 }
 """By metric and link: the mean in MiB/s that GPUs have from Hopper on."""
 _PCIE_UTIL = {"send_throughput": 0, "receive_throughput": 1}  # NVML_PCIE_UTIL_TX_BYTES, _RX_BYTES
+_STATES = (
+    ("temperature", "Temperature", 0, 1),  # NVML_TEMPERATURE_GPU, degrees Celsius
+    ("sm_clock", "ClockInfo", 1, 1e6),  # NVML_CLOCK_SM, MHz
+    ("memory_clock", "ClockInfo", 2, 1e6),  # NVML_CLOCK_MEM, MHz
+)
 _COUNTERS = {
     ("receive_throughput", "PCIe"): ("PCIE_COUNT_RX_BYTES", 0, 1),
     ("send_throughput", "PCIe"): ("PCIE_COUNT_TX_BYTES", 0, 1),
@@ -45,6 +50,14 @@ _COUNTERS = {
 }
 """By metric and link: the field that counts, its scope, and bytes of one count."""
 WHAT = "memory bandwidth"
+_NVIDIA_FS = {
+    "read_throughput": (r"\breadMiB=(\d+)", _MIB),
+    "write_throughput": (r"\bwriteMiB=(\d+)", _MIB),
+    "read_iops": (r"(?m)^Reads\s*:\s*n=(\d+)", 1),
+    "write_iops": (r"(?m)^Writes\s*:\s*n=(\d+)", 1),
+}
+"""Counters in /proc/driver/nvidia-fs/stats; all but errors stay 0 unless rw_stats_enabled is 1."""
+_CROSSED = re.compile(r"(?m)^GPU (\S+)\s.*cross_root_port\(%\)=(\d+)")
 _CXL = re.compile(r"cxl_pmu_(mem\d+)\.\d+/(\w+)")
 _READS = ("read", "s2m_drs_")
 _WRITES = ("write", "m2s_rwd_")
@@ -77,15 +90,19 @@ class Reading:
     counts: dict[Key, Count] = field(default_factory=dict)
     levels: dict[Key, float] = field(default_factory=dict)
     """Values as they are: bytes in use, shares that a driver averaged itself."""
+    each: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    """Sums of what single operations took, and how many there were; both only rise."""
     at: float = field(default_factory=lambda: time.monotonic())
     """When it was read, in seconds: one time for all counters, so that a rate times the time
     between two readings is the increase, however long reading takes."""
 
 
 def rates(before: Reading, after: Reading) -> dict[Key, float]:
-    """Return the rates of all counters in both readings, and the levels of the later one.
+    """Return the rates of all counters in both readings, means of the operations between them, and
+    the levels of the later one.
 
-    A counter that was not there before, that was set back or whose time stood still has no rate.
+    A counter that was not there before, that was set back or whose time stood still has no rate;
+    without operations there is no mean.
     """
     found: dict[Key, float] = {}
     for key, count in after.counts.items():
@@ -96,6 +113,11 @@ def rates(before: Reading, after: Reading) -> dict[Key, float]:
         increase = increase_of(earlier, count)
         if seconds > 0 and increase is not None:
             found[key] = increase / seconds
+    for key, (total, operations) in after.each.items():
+        before_total, before_operations = before.each.get(key, (total, operations))
+        more, longer = operations - before_operations, total - before_total
+        if more > 0 and longer >= 0:
+            found[key] = longer / more
     return found | after.levels
 
 
@@ -212,17 +234,33 @@ def migrations_source(files: Files) -> Source:
     return absent("migrations", [lacks("migrations", reason, "use one built with CONFIG_NUMA")])
 
 
-def drives_source(files: Files) -> Source:
-    """Bytes that each drive reads and writes, and the share of time with requests in flight."""
+def cpus_source(files: Files) -> Source:
+    """Shares of the time of all CPUs: busy, idle while I/O was pending, taken by a hypervisor."""
 
     def read() -> Reading:
-        text = files.text("/proc/diskstats") or ""
+        lines = map(str.split, (files.text("/proc/stat") or "").splitlines())
+        ticks = next((words[1:9] for words in lines if words[:1] == ["cpu"]), [])
+        if len(ticks) < 8:
+            return Reading()
+        user, nice, system, idle, waiting, interrupts, soft, stolen = map(int, ticks)
+        busy = user + nice + system + interrupts + soft
+        shares = {"busy": busy, "iowait": waiting, "steal": stolen}
+        every = busy + idle + waiting + stolen
+        return Reading(each={Key(metric): (share, every) for metric, share in shares.items()})
+
+    if read().each:
+        return Source("cpus", read)
+    return absent("cpus", [lacks("CPUs", "/proc/stat has no times of CPUs")])
+
+
+def drives_source(files: Files) -> Source:
+    """Bytes that each drive and array reads and writes, and the share of time with requests in
+    flight."""
+
+    def read() -> Reading:
         found = Reading()
-        for line in text.splitlines():
-            fields = line.split()
-            if len(fields) < 14 or not files.exists(f"/sys/block/{fields[2]}/device"):
-                continue  # partitions, and loop, dm, md, zram: others count what they do
-            found.counts |= _drive(fields[2], [int(field) for field in fields[3:14]])
+        for name, fields in _drives(files):
+            found.counts |= _drive(name, fields)
         return found
 
     if read().counts:
@@ -230,8 +268,47 @@ def drives_source(files: Files) -> Source:
     return absent("drives", [lacks("drives", "the kernel counts no drives here")])
 
 
-def _drive(name: str, fields: list[int]) -> Iterable[tuple[Key, Count]]:
-    """Fields as Documentation/admin-guide/iostats.rst numbers them, from 1 on, less one."""
+def requests_source(files: Files) -> Source:
+    """The time and the size of each drive's and array's requests."""
+
+    def read() -> Reading:
+        found = Reading()
+        for name, (
+            reads,
+            _,
+            sectors_read,
+            read_ms,
+            writes,
+            _,
+            sectors_written,
+            write_ms,
+            *_,
+        ) in _drives(files):
+            found.each |= {
+                Key("read_await", name): (read_ms * 1e6, reads),
+                Key("write_await", name): (write_ms * 1e6, writes),
+                Key("read_request_size", name): (sectors_read * _SECTOR, reads),
+                Key("write_request_size", name): (sectors_written * _SECTOR, writes),
+            }
+        return found
+
+    return Source("requests", read) if read().each else absent("requests", [])
+
+
+def _drives(files: Files) -> Iterator[tuple[str, list[int]]]:
+    """Drives and md arrays; of partitions, loop, dm and zram others count what they do.
+
+    Fields as Documentation/admin-guide/iostats.rst numbers them, from 1 on, less one.
+    """
+    for line in (files.text("/proc/diskstats") or "").splitlines():
+        fields = line.split()
+        if len(fields) >= 14 and any(
+            files.exists(f"/sys/block/{fields[2]}/{entry}") for entry in ("device", "md")
+        ):
+            yield fields[2], [int(field) for field in fields[3:14]]
+
+
+def _drive(name: str, fields: list[int]) -> dict[Key, Count]:
     reads, _, sectors_read, _, writes, _, sectors_written, *_ = fields
     busy_ms = fields[9]
     return {
@@ -240,11 +317,51 @@ def _drive(name: str, fields: list[int]) -> Iterable[tuple[Key, Count]]:
         Key("read_iops", name): Count(reads),
         Key("write_iops", name): Count(writes),
         Key("busy", name): Count(busy_ms / 1e3, wraps_at=_UNSIGNED_INT_MS),
-    }.items()
+    }
+
+
+def nfs_source(files: Files) -> Source:
+    """Bytes and requests of each NFS mount, and what single requests took."""
+
+    def read() -> Reading:
+        found = Reading()
+        for mount in nfs_counts(files):
+            found.counts |= {
+                Key("read_throughput", mount.name): Count(mount.read_bytes),
+                Key("write_throughput", mount.name): Count(mount.write_bytes),
+                Key("read_iops", mount.name): Count(mount.reads),
+                Key("write_iops", mount.name): Count(mount.writes),
+                Key("operations", mount.name): Count(mount.operations),
+            }
+            found.each |= {
+                Key("read_await", mount.name): (mount.read_ms * 1e6, mount.reads),
+                Key("write_await", mount.name): (mount.write_ms * 1e6, mount.writes),
+            }
+        return found
+
+    return Source("nfs", read) if read().counts else absent("nfs", [])
+
+
+def nvidia_fs_source(files: Files) -> Source:
+    """Bytes and requests between storage and GPUs through nvidia-fs, and for each GPU the share of
+    them that crossed root ports."""
+
+    def read() -> Reading:
+        text = files.text("/proc/driver/nvidia-fs/stats") or ""
+        found = Reading()
+        for metric, (pattern, scale) in _NVIDIA_FS.items():
+            if counted := re.search(pattern, text):
+                found.counts[Key(metric)] = Count(int(counted[1]) * scale)
+        for gpu, percent in _CROSSED.findall(text):
+            found.levels[Key("crossing_root_ports", gpu)] = int(percent) / 100
+        return found
+
+    first = read()
+    return Source("nvidia-fs", read) if first.counts or first.levels else absent("nvidia-fs", [])
 
 
 def network_source(files: Files) -> Source:
-    """Bytes that each network port receives and sends."""
+    """Bytes and packets that each network port receives and sends."""
 
     def read() -> Reading:
         names = [port.interface for port in read_ports(files) if port.interface]
@@ -252,6 +369,8 @@ def network_source(files: Files) -> Source:
         for port in port_counts(files, names):
             found.counts[Key("receive_throughput", port.name)] = Count(port.received_bytes)
             found.counts[Key("send_throughput", port.name)] = Count(port.sent_bytes)
+            found.counts[Key("receive_packets", port.name)] = Count(port.received_packets)
+            found.counts[Key("send_packets", port.name)] = Count(port.sent_packets)
         return found
 
     if read().counts:
@@ -327,6 +446,13 @@ def _read_gpu(nvml: Nvml, number: int, name: str, into: Reading) -> None:
     memory = nvml.ask("MemoryInfo", number)
     if memory is not None:
         into.levels[Key("memory_used", name)] = memory.used
+    window = nvml.ask("BAR1MemoryInfo", number)
+    if window is not None:
+        into.levels[Key("bar1_used", name)] = window.bar1Used
+    for metric, function, which, scale in _STATES:
+        state = nvml.ask(function, number, which)
+        if state is not None:
+            into.levels[Key(metric, name)] = state * scale
     means = nvml.averages((_GPUS_MEMORY, *_MEANS.values()), number)
     if _GPUS_MEMORY in means and (most := _memory_rate(nvml, number)):  # percent of it
         into.levels[Key("throughput", f"{name} memory")] = means[_GPUS_MEMORY] / 100 * most

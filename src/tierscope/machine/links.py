@@ -16,13 +16,31 @@ _PCIE_SOURCE = "PCI Express Base Specification 6.0: line codes and flit layout"
 # out, so this is what headers leave, not what a device reaches.
 _PACKET_OVERHEAD = 24
 _FLIT_PACKET_OVERHEAD = 16
-NVLINK = {  # version: (bytes/s a link each way, where)
-    1: (20e9, "Pascal"),
-    2: (25e9, "Volta, Turing"),
-    3: (25e9, "Ampere"),
-    4: (25e9, "Hopper"),
-    5: (50e9, "Blackwell"),
+
+
+class NvLinkGeneration(NamedTuple):
+    """What one link of a generation is, each way."""
+
+    rate: float
+    """bytes/s."""
+    lanes: int
+    """Differential pairs."""
+    gpus: str
+
+    @property
+    def lane_gbit(self) -> float:
+        """Gbit/s of a lane."""
+        return self.rate * 8 / self.lanes / 1e9
+
+
+NVLINK = {
+    1: NvLinkGeneration(20e9, 8, "Pascal"),
+    2: NvLinkGeneration(25e9, 8, "Volta, Turing"),
+    3: NvLinkGeneration(25e9, 4, "Ampere"),
+    4: NvLinkGeneration(25e9, 2, "Hopper"),
+    5: NvLinkGeneration(50e9, 2, "Blackwell"),
 }
+"""By version."""
 _NVLINK_SOURCE = "NVIDIA's data sheets of the GPUs of that generation"
 _NVLINK_GPUS = {
     1: ("P100",),
@@ -135,7 +153,7 @@ def nvlink_version(gpu_name: str) -> tuple[int, float] | None:
     """NVLink generation of a GPU by its name, and bytes/s a link; None where it has none."""
     for version, names in _NVLINK_GPUS.items():
         if _is_one_of(gpu_name, names):
-            return version, NVLINK[version][0]
+            return version, NVLINK[version].rate
     return None
 
 
@@ -154,7 +172,7 @@ def nvlink_limit(
     """
     if version not in NVLINK:
         return None
-    rate, source = NVLINK[version][0], _NVLINK_SOURCE
+    rate, source, lanes = NVLINK[version].rate, _NVLINK_SOURCE, NVLINK[version].lanes
     if version == 3 and _is_one_of(gpu_name, _GA102):
         rate = GA102_RATE
     if reported is not None and reported < rate:
@@ -162,7 +180,8 @@ def nvlink_limit(
     return _limit(
         rate * links,
         f"NVLink {version} x{links}{where}",
-        f"{links} links x {rate / 1e9:g} GB/s = {links * rate / 1e9:g} GB/s",
+        f"{links} links x {lanes} lanes x {rate * 8 / lanes / 1e9:g} Gbit/s / 8 = "
+        f"{links * rate / 1e9:g} GB/s",
         source,
     )
 

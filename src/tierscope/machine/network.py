@@ -223,14 +223,14 @@ def _count(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-def nfs_counts(files: Files, mounts: Iterable[str]) -> list[NfsCounts]:
-    """Return the requests of these mounts so far, by mount point."""
-    wanted, found = set(mounts), {}
+def nfs_counts(files: Files, mounts: Iterable[str] | None = None) -> list[NfsCounts]:
+    """Return the requests of these mounts so far, by mount point; without a list, of all."""
+    wanted, found = None if mounts is None else set(mounts), {}
     text = files.text("/proc/self/mountstats") or ""
     for part in re.split(r"^device ", text, flags=re.MULTILINE):
         head, _, body = part.partition("\n")
         match = re.fullmatch(r".* mounted on (.*) with fstype nfs4? statvers=[\d.]+", head)
-        if match and unescape(match[1]) in wanted:
+        if match and (wanted is None or unescape(match[1]) in wanted):
             found[unescape(match[1])] = body  # the later of two mounts hides the other
     return [_counts(name, body) for name, body in found.items()]
 
@@ -281,6 +281,8 @@ def _of_interface(files: Files, name: str) -> PortCounts | None:
         name=name,
         received_bytes=received,
         sent_bytes=files.number(f"{directory}/tx_bytes") or 0,
+        received_packets=files.number(f"{directory}/rx_packets") or 0,
+        sent_packets=files.number(f"{directory}/tx_packets") or 0,
         errors=sum(files.number(f"{directory}/{error}") or 0 for error in _NET_ERRORS),
     )
 
@@ -291,6 +293,8 @@ def _of_port(files: Files, name: str, port: str) -> PortCounts:
         name=name,
         received_bytes=_WORD * (files.number(f"{directory}/port_rcv_data") or 0),
         sent_bytes=_WORD * (files.number(f"{directory}/port_xmit_data") or 0),
+        received_packets=files.number(f"{directory}/port_rcv_packets") or 0,
+        sent_packets=files.number(f"{directory}/port_xmit_packets") or 0,
         errors=sum(files.number(f"{directory}/{error}") or 0 for error in _IB_ERRORS),
     )
 

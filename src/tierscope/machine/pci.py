@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tierscope.machine.files import Files
 from tierscope.model.topology import Node, Package, PciDevice, PcieLink
@@ -19,9 +20,22 @@ _SLOT_IMPLEMENTED = 1 << 8
 _EXTENDED_ACS = 0x000D
 _ACS_REQUEST_REDIRECT = 1 << 2
 
+_DEVICE_ERRORS = ("correctable", "non-fatal", "fatal", "unsupported request")
+"""Bits 3:0 of Device Status, the lowest first."""
+_ASPM = ("none", "L0s", "L1", "L0s and L1")
+"""Bits 1:0 of Link Control."""
+_SLOT_WATTS = {0xF0: 250.0, 0xF1: 275.0, 0xF2: 300.0}
+"""Slot power limits that are codes and not numbers, in the scale of whole watts."""
+_COUNTED = (
+    ("correctable", "aer_dev_correctable", "TOTAL_ERR_COR"),
+    ("non-fatal", "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
+    ("fatal", "aer_dev_fatal", "TOTAL_ERR_FATAL"),
+)
+"""Errors, the sysfs file that counts them, and its line with their number."""
+
 CONFIG_UNREADABLE = (
-    "PCIe MaxPayload, MaxReadReq and ACS state: configuration space beyond 64 bytes is readable by "
-    "root only; run as root to see them"
+    "PCIe MaxPayload, MaxReadReq, slot power, ordering, ASPM, error bits and ACS: configuration "
+    "space beyond 64 bytes is readable by root only; run as root to see them"
 )
 
 
@@ -38,7 +52,12 @@ def read_pci(
         if device.link is not None:
             config = Config(files.descriptor(f"{_DEVICES}/{address}/config"))
             hidden |= config.short
-            read = packet_sizes(config) | {"acs_redirect": acs_redirect(config)}
+            read: dict[str, Any] = {
+                **packet_sizes(config),
+                **link_state(config),
+                "acs_redirect": acs_redirect(config),
+                "errors": _errors(files, address),
+            }
             number = slot_number(config) if device.bridge else None
             config.close()
             device = device.model_copy(update=read)
@@ -172,6 +191,45 @@ def packet_sizes(config: Config) -> dict[str, int | None]:
         "max_payload_able": None if able is None else 128 << (able & 7),
         "max_read_request": None if control is None else 128 << (control >> 12 & 7),
     }
+
+
+def link_state(config: Config) -> dict[str, Any]:
+    """Slot power limit, relaxed ordering, ASPM and error bits; empty where they are not readable.
+
+    PCI Express capability: Device Capabilities, bits 27:18; Device Control, bit 4; Device Status,
+    bits 3:0; Link Control, bits 1:0.
+    """
+    offset = _capability(config, _CAPABILITY_PCIE)
+    if offset is None:
+        return {}
+    able, device = config.number(offset + 4, 4), config.number(offset + 8, 4)
+    link = config.number(offset + 0x10, 2)
+    if able is None or device is None or link is None:
+        return {}
+    return {
+        "slot_power_w": _watts(able >> 18 & 0xFF, able >> 26 & 3),
+        "relaxed_ordering": bool(device & 1 << 4),
+        "aspm": _ASPM[link & 3],
+        "error_bits": [name for bit, name in enumerate(_DEVICE_ERRORS) if device >> 16 + bit & 1],
+    }
+
+
+def _watts(value: int, scale: int) -> float | None:
+    """Decode a slot power limit; None where the slot granted nothing."""
+    if scale == 0 and value in _SLOT_WATTS:
+        return _SLOT_WATTS[value]
+    return value / 10**scale or None
+
+
+def _errors(files: Files, address: str) -> dict[str, int]:
+    """What the kernel counted of a function's errors."""
+    found = {}
+    for name, file, total in _COUNTED:
+        lines = (files.text(f"{_DEVICES}/{address}/{file}") or "").splitlines()
+        counts = [line.split()[-1] for line in lines if line.startswith(f"{total} ")]
+        if counts and counts[0].isdecimal():
+            found[name] = int(counts[0])
+    return found
 
 
 def slot_number(config: Config) -> int | None:

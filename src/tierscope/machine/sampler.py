@@ -8,14 +8,18 @@ from tierscope.machine.counters import (
     Reading,
     Source,
     cgroup_sources,
+    cpus_source,
     drives_source,
     gpus_source,
     memory_source,
     migrations_source,
     network_source,
+    nfs_source,
+    nvidia_fs_source,
     pressure_source,
     process_source,
     rates,
+    requests_source,
     summed,
     traffic_source,
 )
@@ -47,10 +51,14 @@ def machine_sources(
     if cgroup:
         found += cgroup_sources(files, cgroup)
     found += [
+        cpus_source(files),
         pressure_source(files),
         migrations_source(files),
         gpus_source(files, wish=os.environ.get("CUDA_VISIBLE_DEVICES")),
         drives_source(files),
+        requests_source(files),
+        nfs_source(files),
+        nvidia_fs_source(files),
         network_source(files),
         *energy_sources(files, wish=os.environ.get("CUDA_VISIBLE_DEVICES")),
     ]

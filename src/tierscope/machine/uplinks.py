@@ -118,3 +118,22 @@ def by_top_switch(devices: Sequence[IoDevice]) -> dict[str, list[IoDevice]]:
         if switches:
             groups.setdefault(switches[-1].name, []).append(device)
     return groups
+
+
+def possible_arrays(topology: Topology) -> list[tuple[list[str], list[str]]]:
+    """Return NVMe devices, two or more, that could be one array: below one switch with GPUs, and
+    without a partition, a mount or a device on them that is known. The GPUs come second."""
+    used = {name for block in topology.blocks for name in block.members}
+    used |= {mount.block for mount in topology.mounts if mount.block}
+    free = {
+        block.controller or block.name: block.name
+        for block in topology.blocks
+        if block.kind == "nvme" and block.name not in used
+    }
+    found = []
+    for group in by_top_switch(io_devices(topology)).values():
+        unused = [free[device.name] for device in group if device.name in free]
+        gpus = [device.name for device in group if device.kind == "gpu"]
+        if len(unused) > 1 and gpus:
+            found.append((unused, gpus))
+    return found

@@ -209,6 +209,8 @@ class PortCounts(Model):
     received_bytes: Count = 0
     """4 times ``port_rcv_data`` of InfiniBand, which counts words."""
     sent_bytes: Count = 0
+    received_packets: Count = 0
+    sent_packets: Count = 0
     errors: Count = 0
     """Packets received or sent in error, or dropped."""
 

@@ -40,6 +40,7 @@ COPY_SIZE = SIZE.but(help="Bytes of one copy, as in 4..4g*4", default=f"{LARGE >
 SURELY_IN_MEMORY = 256 << 20
 """Bytes of an array that no GPU's L2 keeps."""
 
+_PINNED_BYTES_PER_S = 1.5e9
 ALONE = ("pageable", "managed", "managed-prefetch")
 """Host memory that cannot wait at a gate on the device, and so is measured by itself."""
 SUM = "sum of "
@@ -103,10 +104,10 @@ class Transfer(Ruled):
     engine: Annotated[CopyEngine, ENGINE]
     streams: Annotated[
         int,
-        Field(ge=1, le=64),
+        Field(ge=1, le=32),
         Property("CUDA streams that share a copy, as in 1..8", id="{}streams"),
     ] = 1
-    """CUDA streams that share the bytes."""
+    """CUDA streams that share the bytes; a GPU has 32 queues for all concurrent ones."""
     reported: bool = True
     """Whether it counts in the measurement's estimate, or only contends with those that do."""
 
@@ -147,6 +148,10 @@ class GpuSpec(MeasurementSpec):
     def thread_cpus(self) -> list[int]:
         """The CPU that issues all work, then those that populate host memory with it."""
         return self.cpus
+
+    def least_populate_s(self) -> float:
+        """The driver pins host memory with one thread, at some 1.5 GB/s."""
+        return sum(region.total_bytes for region in self.regions()) / _PINNED_BYTES_PER_S
 
 
 def host_regions(places: Sequence[MemoryPlace], size: int) -> list[Region]:

@@ -7,7 +7,7 @@ unit stands here only.
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio", "W", "J/bit"]
+Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio", "W", "J/bit", "°C"]
 Better = Literal["higher", "lower"]
 OF_ENERGY = ("power", "power_above_idle", "energy_per_bit")
 """Figures that measurements of any kind have where energy was measured beside them."""
@@ -102,6 +102,19 @@ METRICS: dict[str, Metric] = {
     "stalled": _SHARE,
     "busy": _SHARE,
     "memory_busy": _SHARE,
+    "crossing_root_ports": Metric("ratio", "lower", "crossing root ports"),
+    "iowait": _SHARE,
+    "steal": _SHARE,
+    "read_await": Metric("ns", "lower", "a read"),
+    "write_await": Metric("ns", "lower", "a write"),
+    "read_request_size": Metric("B", "higher", "bytes a read"),
+    "write_request_size": Metric("B", "higher", "bytes a write"),
+    "receive_packets": Metric("1/s", "higher", "packets received/s"),
+    "send_packets": Metric("1/s", "higher", "packets sent/s"),
+    "bar1_used": Metric("B", "lower", "BAR1 used"),
+    "temperature": Metric("°C", "lower", "°C"),
+    "sm_clock": Metric("1/s", "higher", "SM clock, Hz"),
+    "memory_clock": Metric("1/s", "higher", "memory clock, Hz"),
     "pages_migrated": Metric("1/s", "lower"),
     "page_events": Metric("1/s", "lower"),
     "checkpoint_time": Metric("ns", "lower", "time to durable"),

@@ -242,6 +242,11 @@ def is_unreliable(figure: Figure | Measurement) -> bool:
     return low is not None and high is not None and high > UNRELIABLE * low
 
 
+def is_exact(figure: Figure | Measurement) -> bool:
+    """Whether a figure lacks an interval by its nature: a maximum, or another program's."""
+    return figure.no_interval in (None, "maximum", "observed", "imported")
+
+
 def lower_is_better(measurement: Measurement) -> bool:
     """Whether the lower of two figures is better, by its metric.
 

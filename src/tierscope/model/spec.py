@@ -246,6 +246,11 @@ class MeasurementSpec(Ruled):
     def identity(self) -> dict[str, Any]:
         """The pattern as run files record it: flat, and what comparisons join on."""
 
+    def least_populate_s(self) -> float:
+        """Least seconds that new pages take, where the first repetition cannot tell: its memory may
+        have been in the engine's pool."""
+        return 0.0
+
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
         """Whether caches may hold all that it goes over, so that its figure is not memory's.
 
@@ -334,6 +339,8 @@ class MemorySpec(MeasurementSpec):
 
     takes_objects: ClassVar[bool] = False
     """Some of its loops translate object ids of a pool."""
+    takes_any_cpu: ClassVar[bool] = False
+    """Its threads may be pinned to all CPUs of their initiator, each."""
 
     placement: Annotated[ChosenPlacement, MadeBy("to")]
     prefetchers: Prefetchers = "as-found"

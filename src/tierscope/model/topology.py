@@ -85,6 +85,17 @@ class PciDevice(Model):
     """The largest MaxPayload that it supports."""
     max_read_request: Count | None = None
     """MaxReadReq in bytes: the most that it asks for by one read."""
+    slot_power_w: Amount | None = None
+    """Power that the slot granted the card, as the device captured it."""
+    relaxed_ordering: bool | None = None
+    """Whether its writes may pass each other on their way (Device Control)."""
+    aspm: str | None = None
+    """Low-power states that its link may enter: none, L0s, L1, L0s and L1 (Link Control)."""
+    error_bits: list[str] = []
+    """Errors that its Device Status has seen since the bits were last cleared."""
+    errors: dict[str, Count] = {}
+    """Errors that the kernel counted since it started (AER): correctable, non-fatal, fatal; empty:
+    it counts none."""
     acs_redirect: bool | None = None
     """Whether ACS sends peer traffic up to the root complex; None: no ACS or not readable."""
     iommu_group: str | None = None

@@ -16,6 +16,7 @@ from tierscope.model.spec import MeasurementSpec, MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.options import (
+    ANY_CPU,
     BACKINGS,
     BASE_PAGES,
     MECHANISMS,
@@ -43,6 +44,15 @@ class MemoryPath:
     cpus: list[int]
     placement: Placement
     prefetchers: str = "as-found"
+    any_cpu: bool = False
+    """Each thread may run on all of ``cpus``."""
+
+    def threads(self, count: int) -> dict[str, Any]:
+        """Return the fields of a spec that has this many threads."""
+        if self.any_cpu and len(self.cpus) > 1:
+            every = sorted(self.cpus)
+            return {"cpus": every, "cpu_sets": [every] * count}
+        return {"cpus": self.cpus[:count]}
 
     @property
     def names(self) -> tuple[str, str]:
@@ -77,13 +87,14 @@ def memory_paths(
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
     states = choices(request, "prefetchers", PREFETCHER_STATES) or ["as-found"]
     for initiator in initiators_of(request, topology, spec):
-        cpus = pinned_cpus(request, topology, initiator)
+        cpus = pinned_cpus(request, topology, initiator, (ANY_CPU,) * spec.takes_any_cpu)
+        any_cpu = request.options.get("pin") == ANY_CPU
         for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism, state in itertools.product(policies, mechanisms, states):
                 _check_backing(request, spec)
                 for placement in _placements(request, topology, cpus, target, policy, mechanism):
-                    yield MemoryPath(initiator, target, cpus, placement, state)
+                    yield MemoryPath(initiator, target, cpus, placement, state, any_cpu)
 
 
 def _check_backing(request: Request, spec: type[MemorySpec]) -> None:
@@ -202,13 +213,18 @@ def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
     return counts
 
 
-def pinned_cpus(request: Request, topology: Topology, initiator: Initiator) -> list[int]:
-    """Return the CPUs of an initiator in the order in which threads are pinned to them."""
-    pins = choices(request, "pin", PINS) or ["cores"]
+def pinned_cpus(
+    request: Request, topology: Topology, initiator: Initiator, also: tuple[str, ...] = ()
+) -> list[int]:
+    """Return the CPUs of an initiator in the order in which threads are pinned to them.
+
+    ``also`` are ways of pinning that have no order.
+    """
+    pins = choices(request, "pin", (*PINS, *also)) or ["cores"]
     if len(pins) > 1:
         raise request.wrong("pin", "a request has one way of pinning")
     cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
-    return pinned(topology, cpus, pins[0])
+    return cpus if pins[0] in also else pinned(topology, cpus, pins[0])
 
 
 def initiators_of(

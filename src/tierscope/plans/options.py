@@ -30,6 +30,8 @@ _METAVARS: Mapping[Grammar, str] = {
 OLDER = {"file": "hosts-file", "zipf": "zipf-alpha"}
 """Older names of options that still work, on the command line and in plans."""
 PINS = ("cores", "one-a-core", "compact", "spread")
+ANY_CPU: Final = "any"
+"""Threads that are pinned to all CPUs of the initiator, and run on whichever the kernel chooses."""
 BASE_PAGES = {"4k": 4096, "64k": 65536}
 """Names of base pages by their bytes, on machines that have them."""
 PAGE_KINDS = ("base", *BASE_PAGES, "thp", *HUGETLB)
@@ -182,6 +184,7 @@ PIN = Option(
     "cores",
     essential=False,
 )
+PIN_OR_ANY = PIN.but(help=f"{PIN.help}; any: each thread on any CPU of --from")
 MIX = Option("mix", "LIST", "Reads:writes: 67:33, 2:1; 50:50nt has non-temporal stores", "100:0")
 
 PREFETCHERS = Option(

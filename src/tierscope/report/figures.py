@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from tierscope.model.path import Limit
-from tierscope.model.run import Figure, Measurement, is_unreliable
+from tierscope.model.run import Figure, Measurement, is_exact, is_unreliable
 from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
@@ -95,7 +95,7 @@ def with_interval(figure: Figured, factor: float) -> str:
     estimate, interval = parts(figure, factor)
     if is_unreliable(figure):
         return interval
-    if figure.no_interval and _is_exact(figure):
+    if figure.no_interval and is_exact(figure):
         return f"{estimate} ({figure.no_interval})"
     if not has_interval(figure):
         return estimate
@@ -111,7 +111,7 @@ def text(figure: Figured, factor: float = 1.0, unit: str = "") -> str:
     if is_unreliable(figure):
         return f"between {interval.replace(_TO, ' and ')}{after}"
     if not has_interval(figure):
-        said = figure.no_interval if figure.no_interval and _is_exact(figure) else "no interval"
+        said = figure.no_interval if figure.no_interval and is_exact(figure) else "no interval"
         return f"{estimate}{after} ({said})"
     if _is_symmetric(interval):
         return f"{estimate} {interval}".rstrip() + after
@@ -120,11 +120,6 @@ def text(figure: Figured, factor: float = 1.0, unit: str = "") -> str:
 
 def _is_symmetric(interval: str) -> bool:
     return interval[:1] in ("", "±")
-
-
-def _is_exact(figure: Figured) -> bool:
-    """Whether a figure lacks an interval by its nature: a maximum, or another program's."""
-    return figure.no_interval in (None, "maximum", "observed", "imported")
 
 
 def ratio(one: Measurement, other: Measurement) -> Figure:
@@ -207,7 +202,7 @@ def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
     if is_unreliable(figure) and figure.ci_low is not None and figure.ci_high is not None:
         return f"~{_rough(shown, figure.ci_low / factor, figure.ci_high / factor)}"
     if not has_interval(figure):
-        if _is_exact(figure):
+        if is_exact(figure):
             return significant(shown, min(digits, _UNKNOWN_DIGITS))
         return f"~{significant(shown, min(digits, _DOUBTFUL_DIGITS))}"
     most = max(0, digits - 1 - math.floor(math.log10(abs(shown)))) if shown else 0
@@ -232,7 +227,7 @@ def has_interval(measurement: Figured) -> bool:
 
 def is_vague(figure: Figured) -> bool:
     """Return whether a figure is not known to within ±50%: no conclusion is drawn from it."""
-    return is_unreliable(figure) or not (has_interval(figure) or _is_exact(figure))
+    return is_unreliable(figure) or not (has_interval(figure) or is_exact(figure))
 
 
 def is_doubtful(measurement: Measurement) -> bool:

@@ -14,8 +14,9 @@ from tierscope.model.topology import emulated_parts
 from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
 from tierscope.report.naming import missing_by_cause
+from tierscope.report.run_view import Beside
 from tierscope.report.style import new_table, note, title, titled_as_imported
-from tierscope.report.summary import conclusions, verdict_of
+from tierscope.report.summary import conclusions, show_summaries, verdict_of
 from tierscope.report.table import show_table
 from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
@@ -32,14 +33,18 @@ _VERDICT_STYLES = {
 _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
 
-def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
-    """Print everything about a run that fits a terminal."""
+def show_run(
+    console: Console, run: Run, path: Path, views: Views, beside: Beside | None = None
+) -> None:
+    """Print everything about a run that fits a terminal; published figures before its tables."""
+
+    def show() -> None:
+        if beside:
+            show_summaries(console, [beside.summary])
+        _show_kinds(console, run, views)
+
     with titled_as_imported(run.header.imported is not None):
-        _show_all(console, run, path, views)
-
-
-def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
-    show_between(console, run, path, lambda: _show_kinds(console, run, views), views)
+        show_between(console, run, path, show, views)
 
 
 def show_between(

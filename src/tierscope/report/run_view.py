@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tierscope.report.pictures.picture import Picture
+    from tierscope.report.view import Summary
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,20 @@ class OwnSection:
 
 MakeSection = Callable[[str], OwnSection]
 """Draws a section, whose ids begin with a prefix."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a run is shown beside, and with all that other runs have: published figures of the same
+    measurements."""
+
+    title: str
+    """Heads its section of a page."""
+    method: str
+    summary: "Summary"
+    pictures: "Callable[[], Iterator[Picture]]"
+    json: dict[str, Any]
+    """What the run's JSON has of it, beside ``run`` and ``results``."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tierscope.machine.firmware import firmware_rows
 from tierscope.machine.links import pcie_name, pcie_payload
 from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pcie import pcie_hop
-from tierscope.machine.uplinks import by_top_switch, io_devices
+from tierscope.machine.uplinks import by_top_switch, io_devices, possible_arrays
 from tierscope.model.affinity import (
     LEGEND,
     Advice,
@@ -267,6 +267,34 @@ def show_pcie(console: Console, topology: Topology) -> None:
     )
 
 
+def show_pcie_state(console: Console, topology: Topology) -> None:
+    """Power, ordering, sleep and errors of each device's link, where any of it is known."""
+    rows = [
+        (name, device)
+        for name, device in _devices(topology)
+        if device.aspm is not None or device.errors
+    ]
+    if not rows:
+        return
+    title(console, "PCIe devices: slot power, ordering, sleep, errors")
+    words = ("device", "relaxed ordering", "ASPM", "Device Status")
+    counts = ("correctable", "non-fatal", "fatal")
+    table = new_table("device", "slot power, W", *words[1:], *counts, words=words)
+    for name, device in rows:
+        known = device.aspm is not None
+        ordering = {True: "on", False: "off", None: "-"}[device.relaxed_ordering]
+        table.add_row(
+            name,
+            "-" if device.slot_power_w is None else f"{device.slot_power_w:g}",
+            ordering,
+            device.aspm or "-",
+            (", ".join(device.error_bits) or "no error") if known else "-",
+            *(_bytes(device.errors.get(kind)) for kind in counts),
+        )
+    console.print(table)
+    note(console, "Errors by kind: as the kernel counted them since it started (AER)")
+
+
 def _devices(topology: Topology) -> list[tuple[str, PciDevice]]:
     """GPUs, drives and NICs, then CXL memory, each address once."""
     named = [(device.name, device.address) for device in io_devices(topology)]
@@ -311,6 +339,9 @@ def show_firmware(console: Console, topology: Topology) -> None:
     if topology.gpu_driver:
         table.add_row("NVIDIA's driver", "", topology.gpu_driver)
     console.print(table)
+    for gpu in topology.gpus:
+        if gpu.uuid:
+            note(console, f"gpu:{gpu.index} is {gpu.uuid}")
 
 
 def show_io(console: Console, topology: Topology) -> None:
@@ -336,6 +367,7 @@ def show_io(console: Console, topology: Topology) -> None:
         )
     console.print(table)
     show_shared_switches(console, devices)
+    show_possible_arrays(console, topology)
 
 
 def _shortening(devices: Sequence[IoDevice]) -> Callable[[str], str]:
@@ -370,6 +402,27 @@ def show_shared_switches(console: Console, devices: Sequence[IoDevice]) -> None:
             cells += [_names(some), ", ".join(_bus(device.address) for device in some)]
         table.add_row(*(cell or "-" for cell in cells))
     console.print(table)
+
+
+def show_possible_arrays(console: Console, topology: Topology) -> None:
+    """Arrays whose data has one way to the GPUs beside it; nothing where none is possible."""
+    found = possible_arrays(topology)
+    if not found:
+        return
+    title(console, "Possible arrays: unused drives below one switch with GPUs")
+    table = _table_of_words("for", "made by")
+    for drives, gpus in found:
+        files = " ".join(f"/dev/{drive}" for drive in drives)
+        table.add_row(
+            ", ".join(gpus),
+            f"mdadm --create /dev/md/NAME --level=0 --raid-devices={len(drives)} {files}",
+        )
+    console.print(table)
+    note(
+        console,
+        "Unused: no partition, mount or other device is on them. mdadm overwrites what else they "
+        "hold: look first, as in wipefs --no-act DEVICE",
+    )
 
 
 def _names(devices: Sequence[IoDevice]) -> str:
@@ -445,7 +498,9 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     _show_matrix(console, topology, nvlink=nvlink)
     _show_advice(console, advice(topology))
     show_shared_switches(console, io_devices(topology))
+    show_possible_arrays(console, topology)
     show_pcie(console, topology)
+    show_pcie_state(console, topology)
     show_firmware(console, topology)
     if topology.unreadable:
         title(console, "Left out, or not readable")
@@ -667,4 +722,7 @@ def machine_json(topology: Topology) -> dict[str, object]:
         "nearest": [entry.model_dump(mode="json") for entry in advice(topology)],
         "io_devices": [device.model_dump(mode="json") for device in io_devices(topology)],
         "assignment": assign(topology).model_dump(mode="json"),
+        "possible_arrays": [
+            {"drives": drives, "gpus": gpus} for drives, gpus in possible_arrays(topology)
+        ],
     }

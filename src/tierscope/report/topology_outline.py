@@ -114,7 +114,13 @@ def fabric_summary(topology: Topology) -> str:
     if switched:
         gpu, links = switched[0]
         version = gpu.nvlinks[0].version
-        rate = f", {links * NVLINK[version][0] / 1e9:g} GB/s each way" if version in NVLINK else ""
+        one = NVLINK.get(version or 0)
+        rate = (
+            f" of {one.lanes} lanes x {one.lane_gbit:g} Gbit/s, {links * one.rate / 1e9:g} GB/s "
+            "each way"
+            if one
+            else ""
+        )
         of = f"NVLink {version}" if version else "NVLink"
         return f"{of} through NVSwitch joins {len(switched)} GPUs: {links} links a GPU{rate}"
     pairs: list[str] = []
@@ -141,7 +147,7 @@ def _short_links(links: Sequence[NvLink]) -> str:
 
 def _links_and_rate(links: Sequence[NvLink]) -> str:
     count, rate = sum(link.links for link in links), NVLINK.get(links[0].version or 0)
-    return f"{count} links" + (f" {count * rate[0] / 1e9:g} GB/s" if rate else "")
+    return f"{count} links" + (f" {count * rate.rate / 1e9:g} GB/s" if rate else "")
 
 
 def _port_rate(port: Port) -> str:

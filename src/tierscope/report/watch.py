@@ -25,11 +25,15 @@ TITLES = {
     "bandwidth": "Memory bandwidth",
     "process": "Process",
     "cgroup": "Cgroup",
+    "cpus": "CPUs",
     "pressure": "Pressure",
     "cgroup-pressure": "Cgroup's pressure",
     "migrations": "Migrations a second",
     "gpus": "GPUs",
     "drives": "Drives",
+    "requests": "Requests",
+    "nfs": "NFS mounts",
+    "nvidia-fs": "nvidia-fs",
     "network": "Network",
     "RAPL": "CPUs' power",
     "NVML": "GPUs' power",
@@ -64,7 +68,7 @@ def value_text(metric: str, value: float) -> str:
         shown, factor = "MB/s", 1e6
     digits = significant(value / factor, 3) if value >= factor else f"{value / factor:.1f}"
     text = "0" if value == 0 else digits
-    return f"{text} {shown}" if unit in ("B/s", "W") else text
+    return f"{text} {shown}" if unit in ("B/s", "W", "ns") else text
 
 
 def watched_table(source: str, lines: Mapping[str, Values]) -> Table:

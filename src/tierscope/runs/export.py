@@ -14,7 +14,8 @@ from tierscope.model.run import Figure, Imported, Measurement, Run, is_unreliabl
 from tierscope.runs.query import open_runs, system_cause
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
-           "count": "count", "ratio": "ratio", "W": "watts", "J/bit": "joules_per_bit"}  # fmt: skip
+           "count": "count", "ratio": "ratio", "W": "watts", "J/bit": "joules_per_bit",
+           "°C": "celsius"}  # fmt: skip
 _JOINED = "REPLACE (array_to_string(samples, ' ') AS samples, array_to_string(cpus, ' ') AS cpus)"
 """Lists as text, since CSV has none."""
 _FORMATS = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER"}

@@ -98,7 +98,7 @@ def summarize(topology: Topology) -> dict[str, Any]:
             for node in topology.nodes
         ],
         "caches": _caches(topology),
-        "gpus": [{"index": gpu.index, "name": gpu.name} for gpu in topology.gpus],
+        "gpus": [{"index": gpu.index, "name": gpu.name, "uuid": gpu.uuid} for gpu in topology.gpus],
     }
 
 

@@ -100,7 +100,8 @@ class RunState:
 
         The first repetition did more than populate, so it counts only where it is the only one."""
         new = [taken for fresh, taken in self._set_ups[name] if fresh]
-        return max(0.0, fmean(new[1:] or new) - self.set_up_s(name))
+        least = 0.0 if len(new) > 1 else self.specs[name].least_populate_s()
+        return max(least, fmean(new[1:] or new) - self.set_up_s(name))
 
     def sets(self, name: str) -> int:
         """Return how many sets of pages a measurement's repetitions had."""

@@ -1,8 +1,10 @@
-"""CPUs on the memory of a coherent GPU: all figures of a study of Grace Hopper, for any machine.
+"""The published study of Grace Hopper, CPUs on the memory of a coherent GPU, for any machine.
 
 After Werner, Weisgut, Rabl: *Towards Memory Disaggregation via NVLink C2C: Benchmarking
-CPU-Requested GPU Memory Access*. A CPU-less node of another kind stands in where no node is a GPU's
-memory, and the run says so.
+CPU-Requested GPU Memory Access* (HCDS 2025), and the workload files and results that they published
+with it. A CPU-less node of another kind stands in where no node is a GPU's memory, and regions are
+smaller where the nodes are; the run says both. ``study`` is what they measured; what else is of use
+to its readers is planned behind it.
 """
 
 import math
@@ -13,29 +15,35 @@ from tierscope.machine.affinity import home
 from tierscope.machine.gpu_paths import is_memory_of
 from tierscope.model.endpoint import MAX_WEIGHT
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.spec import HUGETLB
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
 from tierscope.plans import machine
 from tierscope.plans.expand import expand
 from tierscope.plans.grammar import format_size
 from tierscope.plans.request import Request
-from tierscope.suites.expand import RATIOS
+from tierscope.report.figures import size_text
 from tierscope.suites.suite import Prepared
 
-_THREAD_STEP = 4
-_ACCESS_SIZES = "64..64k"
-_ORDERS, _OPERATIONS, _MIXES = "sequential,random", "read,write", "100:0,0:100"
-_SIZES = 9
-"""Sizes of the region over which threads are swept, in even steps."""
-_STEP = 10 << 30
-_GRAIN = 256 << 10
+ACCESS_SIZES = "64..64k"
+"""Rows of the study's maps of threads by access size."""
+MAP, INNER, LEAVES, FOOTPRINTS = 7, 5, 8, range(10, 91, 10)
+"""GiB of the study's regions: of those maps, of a tree's inner nodes and leaves, and of the maps of
+threads by footprint, the last of which its pages are spread over, too."""
+LOOKUP = "r_2048,r_2048,m1_r_1024"
+"""Two inner nodes of 2 KiB, whose upper levels are thought to be cached, then a leaf of 1 KiB."""
+UPDATE = f"{LOOKUP},w_64_none_512,w_64_none_-512,w_64_none"
+"""A lookup, then a record in the middle of the leaf and two lines of its head."""
+_FEWER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 16, 20, 40, 80)
+RATIOS = [*((1, far) for far in reversed(_FEWER)), *((near, 1) for near in _FEWER[1:])]
+"""Pages in the CPU's memory to pages in the GPU's."""
+_OPERATIONS, _MIXES = "read,write", "100:0,0:100"
+_FEW = 8
+"""CPUs up to which latency is measured idle and under all load threads only."""
+_GIB = 1 << 30
+_GRAIN = 64 << 10
+"""The largest base page and the largest access; regions are whole ones."""
 _SHARES = range(10, 100, 10)
-"""Percent of the array in the first of two partitions; 0 and 100% are a set by itself."""
-_LONGEST_ROUND = 81
-"""Pages of one round of the most uneven of ``RATIOS``."""
+"""Percent of the array in the first of two partitions."""
 _BUDGET = "1s"
-_TREE = {"structure": "btree", "op": "lookup,update", "inner-node": "2k", "leaf-node": "1k"}
-"""As in the study: two inner nodes of 2 KiB are read, then a leaf of 1 KiB."""
 _NO_GPU = Gpu(index=0, name="", address="")
 
 
@@ -55,14 +63,14 @@ class Pair:
 def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:
     """Return the study of this machine; UserError where it has no CPU-less node at all."""
     pairs = pairs_of(topology)
-    requests = list(_in_full(topology, pairs[0], thp))
+    requests = [*study(topology, pairs[0]), *_latencies(topology, pairs[0])]
     for pair in pairs[1:]:
         requests += _in_short(topology, pair)
-    requests += _sets(topology, pairs)
-    requests += _by_gpu(topology, pairs[0])
+    requests += _beyond(topology, pairs, thp)
     # Where no GPU is found, the first one's figures are planned, and skipped with the reason.
     with_gpu = topology if topology.gpus else topology.model_copy(update={"gpus": [_NO_GPU]})
-    return Prepared(expand(requests, with_gpu, thp), requests, notes=_notes(topology, pairs))
+    plan = expand(requests, with_gpu, thp)
+    return Prepared(plan, requests, notes=_notes(topology, pairs))
 
 
 def pairs_of(topology: Topology) -> list[Pair]:
@@ -94,81 +102,110 @@ def _notes(topology: Topology, pairs: Sequence[Pair]) -> tuple[str, ...]:
         notes.append(
             f"no node is a GPU's memory here: node {far.number} ({far.kind.value}) stands in for it"
         )
+    unit = gib_here(topology, pairs[0].both)
+    if unit < _GIB:
+        notes.append(
+            f"regions are smaller than the study's 5 to 90 GiB: {size_text(unit)} stand for each "
+            f"GiB, {size_text(FOOTPRINTS[-1] * unit)} at most"
+        )
     if not topology.gpus:
         notes.append("no GPU was found: what GPUs initiate is planned for gpu:0 and skipped")
     return tuple(notes)
 
 
-def _in_full(topology: Topology, pair: Pair, thp: bool) -> Iterator[Request]:
-    """Yield every figure of the study, of one GPU's memory and of its CPUs' own."""
-    steps = region_sizes(topology, pair.both)
-    path = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both)}
-    first, last = format_size(steps[0]), format_size(steps[-1])
-    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _threads(topology, pair)}
-    yield _request("bandwidth", {**path, **sweep, "access-size": _ACCESS_SIZES, "size": first})
-    yield _request("bandwidth", {**path, **sweep, "size": ",".join(map(format_size, steps))})
-    kinds = "base,thp" if thp else "base"
-    yield _request("latency", {**path, "size": first, "pages": kinds})
-    yield from _under_load(topology, pair, "0..all")
-    yield _request(
-        "expand",
-        {
-            "from": path["from"],
-            "to": f"node:{pair.near.number},{pair.far.number}",
-            "mix": _MIXES,
-            "order": _ORDERS,
-            "access-size": "64",
-            "size": last,
-            "ratios": RATIOS,
-            "pages": ",".join(_pages(topology, thp, pair, steps[-1])),
-        },
+def study(topology: Topology, pair: Pair) -> Iterator[Request]:
+    """Yield what the published workload files and results measure, of one GPU's memory and of its
+    CPUs' own: threads by access size, threads by footprint, pages spread over both, and a tree."""
+    unit, cpus = gib_here(topology, pair.both), _usable(topology, pair)
+    every, fewer = _threads(cpus, 4), _threads(cpus, 8)
+    path = {"from": _node(pair.near), "to": ",".join(map(_node, pair.both))}
+    footprints = ",".join(format_size(number * unit) for number in FOOTPRINTS)
+    largest = format_size(FOOTPRINTS[-1] * unit)
+    yield from _bandwidth(
+        {**path, "access-size": ACCESS_SIZES, "size": format_size(MAP * unit)}, every
     )
-    yield from _operations(topology, pair)
+    yield from _bandwidth({**path, "size": footprints}, fewer)
+    spread = ",".join(_divided([(pair.near, near), (pair.far, far)]) for near, far in RATIOS)
+    yield from _bandwidth({**path, "to": spread, "policy": "weighted", "size": largest}, [cpus])
+    sizes = {"size": format_size(INNER * unit), "second-size": format_size(LEAVES * unit)}
+    for inner in pair.both:
+        for leaves in pair.both:
+            placed = {"from": path["from"], "to": _node(inner), "second-to": _node(leaves)}
+            chains = {"chain": f"{LOOKUP}\n{UPDATE}", "linked": "no", "pages": "base"}
+            threads = {"threads": _counts(every), "pin": "any"}
+            yield _request("chain", {**placed, **chains, **sizes, **threads})
+
+
+def _bandwidth(options: dict[str, str], threads: Sequence[int]) -> Iterator[Request]:
+    """Yield reads and writes in both orders; at random all threads go over all of the region. As
+    the study's, threads run on any CPU of their node."""
+    usual = {"op": _OPERATIONS, "access-size": "64", "pages": "base", "pin": "any", **options}
+    yield _request("bandwidth", {**usual, "order": "sequential", "threads": _counts(threads)})
+    several = [count for count in threads if count > 1]
+    for counts, sharing in (([1], "partitioned"), (several, "shared")):
+        if set(counts) <= set(threads) and counts:
+            how = {"order": "random", "sharing": sharing, "threads": _counts(counts)}
+            yield _request("bandwidth", {**usual, **how})
+
+
+def _latencies(topology: Topology, pair: Pair) -> Iterator[Request]:
+    """Yield idle latency, and latency over load threads of each memory: the study shows them, but
+    has no files of them."""
+    path = {"from": _node(pair.near), "to": ",".join(map(_node, pair.both))}
+    yield _request("latency", {**path, **_chase(topology, pair)})
+    loads = "0,4..all+4" if _usable(topology, pair) > _FEW else "0,all"
+    for node in pair.both:
+        yield from _under_load(topology, pair, node, loads)
 
 
 def _in_short(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield what tells another pair of CPUs and GPU from the first one."""
-    path = {"from": f"node:{pair.near.number}", "to": f"node:{pair.far.number}"}
-    size = format_size(region_sizes(topology, pair.both)[0])
-    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _threads(topology, pair)}
-    yield _request("bandwidth", {**path, **sweep, "size": size})
-    yield _request("latency", {**path, "size": size})
-    yield from _under_load(topology, Pair(pair.near, pair.far), "0,all", only_far=True)
+    path, chase = {"from": _node(pair.near), "to": _node(pair.far)}, _chase(topology, pair)
+    yield from _bandwidth({**path, "size": chase["size"]}, _threads(_usable(topology, pair), 4))
+    yield _request("latency", {**path, **chase})
+    yield from _under_load(topology, pair, pair.far, "0,all")
 
 
-def _under_load(
-    topology: Topology, pair: Pair, threads: str, only_far: bool = False
-) -> Iterator[Request]:
-    """Yield latency over load threads of each memory, loaded by its own kind of load."""
-    if len(set(pair.near.cpus) & set(topology.cpus)) < 2:  # One CPU chases, the others load.
-        return
-    load = {"mix": _MIXES, "load-order": _ORDERS, "load-access-size": "64"}
-    for node in pair.both[only_far:]:
-        path = {"from": f"node:{pair.near.number}", "to": f"node:{node.number}"}
-        yield _request("loaded-latency", {**path, **load, "load-threads": threads})
+def _chase(topology: Topology, pair: Pair) -> dict[str, str]:
+    """Return the options of the study's dependent reads: each line of a region, in base pages."""
+    size = format_size(MAP * gib_here(topology, pair.both))
+    return {"size": size, "stride": "64", "pages": "base"}
+
+
+def _under_load(topology: Topology, pair: Pair, node: Node, threads: str) -> Iterator[Request]:
+    """Yield latency of a memory that other threads load; all of them are all but the chase's."""
+    if _usable(topology, pair) > 1:
+        load = {"mix": _MIXES, "load-order": "sequential,random", "load-access-size": "64"}
+        path = {"from": _node(pair.near), "to": _node(node), "load-threads": threads}
+        chase = _chase(topology, pair)
+        sizes = {**chase, "load-size": chase["size"]}
+        yield _request("loaded-latency", {**path, **sizes, **load})
+
+
+def _beyond(topology: Topology, pairs: Sequence[Pair], thp: bool) -> Iterator[Request]:
+    """Yield what the study has not: larger pages, partitions, a real tree, what GPUs initiate."""
+    pair = pairs[0]
+    unit, cpus = gib_here(topology, pair.both), _usable(topology, pair)
+    path = {"from": _node(pair.near), "to": ",".join(map(_node, pair.both))}
+    if thp:
+        sizes = ",".join(format_size(number * unit) for number in (MAP, FOOTPRINTS[-1]))
+        yield from _bandwidth({**path, "size": sizes, "pages": "thp"}, [cpus])
+        yield _request("latency", {**path, **_chase(topology, pair), "pages": "thp"})
+    yield from _sets(topology, pairs)
+    yield _request("ops", {**path, "op": "lookup,update", "threads": "all"})
+    yield from _by_gpu(topology, pair)
 
 
 def _sets(topology: Topology, pairs: Sequence[Pair]) -> Iterator[Request]:
     """Yield arrays in two partitions: the first over all CPUs' nodes, the other over all GPUs'."""
     near = _distinct([pair.near for pair in pairs])
     far = _distinct([pair.far for pair in pairs])
-    size = region_sizes(topology, [*near, *far])[-1]
-    pages = ["base", *_huge(topology)]
-    asked = {
-        "from": f"node:{pairs[0].near.number}",
-        "op": _OPERATIONS,
-        "order": _ORDERS,
-        "size": format_size(size),
-        "pages": ",".join(pages),
-    }
-    alone = [_partition([(node, 1) for node in nodes]) for nodes in (near, far)]
-    split = [_partition(_shares(near, far, percent)) for percent in _SHARES]
-    several = [target for target, nodes in zip(alone, (near, far), strict=True) if len(nodes) > 1]
-    singles = [target for target in alone if target not in several]
-    if singles:
-        yield _request("bandwidth", {**asked, "to": ",".join(singles)})
-    yield _request("bandwidth", {**asked, "to": ",".join([*several, *split]),
-                                 "policy": "partition"})  # fmt: skip
+    size = FOOTPRINTS[-1] * gib_here(topology, [*near, *far])
+    alone = [_divided([(node, 1) for node in nodes]) for nodes in (near, far) if len(nodes) > 1]
+    split = [_divided(_shares(near, far, percent)) for percent in _SHARES]
+    options = {"from": _node(pairs[0].near), "to": ",".join([*alone, *split])}
+    options |= {"policy": "partition", "size": format_size(size)}
+    yield from _bandwidth(options, [_usable(topology, pairs[0])])
 
 
 def _shares(near: Sequence[Node], far: Sequence[Node], percent: int) -> list[tuple[Node, int]]:
@@ -183,22 +220,24 @@ def _shares(near: Sequence[Node], far: Sequence[Node], percent: int) -> list[tup
     return shares
 
 
-def _partition(shares: Sequence[tuple[Node, int]]) -> str:
+def _divided(shares: Sequence[tuple[Node, int]]) -> str:
+    """Write nodes with their weights as a target."""
     numbers = ",".join(str(node.number) for node, _ in shares)
     weights = ":".join(str(weight) for _, weight in shares)
-    return f"node:{numbers}" + (f"@{weights}" if len(shares) > 1 else "")
+    return f"node:{numbers}@{weights}"
 
 
-def _operations(topology: Topology, pair: Pair) -> Iterator[Request]:
-    """Yield the database operations with their parts on both memories."""
-    path = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both)}
-    yield _request("ops", {**path, "threads": _threads(topology, pair), **_TREE})
+def _usable(topology: Topology, pair: Pair) -> int:
+    return len(set(pair.near.cpus) & set(topology.cpus))
 
 
-def _threads(topology: Topology, pair: Pair) -> str:
-    """Return thread counts: 1, 4, 8, ... and all CPUs of a pair."""
-    usable = len(set(pair.near.cpus) & set(topology.cpus))
-    counts = [1, *range(_THREAD_STEP, usable, _THREAD_STEP), usable]
+def _threads(cpus: int, step: int) -> list[int]:
+    """Return thread counts: 1, 4, 8, on in these steps, and all CPUs."""
+    counts = [1, *(count for count in (4, 8, *range(8 + step, cpus, step)) if count < cpus), cpus]
+    return list(dict.fromkeys(counts))
+
+
+def _counts(counts: Sequence[int]) -> str:
     return ",".join(map(str, dict.fromkeys(counts)))
 
 
@@ -206,7 +245,7 @@ def _by_gpu(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield what the GPU itself initiates: on its CPU's memory, and on its own beside that."""
     own = next((gpu for gpu in topology.gpus if is_memory_of(pair.far, gpu)), None)
     gpu = f"gpu:{own.index if own else (topology.gpus[0].index if topology.gpus else 0)}"
-    near = f"node:{pair.near.number}"
+    near = _node(pair.near)
     for source, destination in ((gpu, near), (near, gpu)):
         copies = {"from": source, "to": destination, "engine": "ce,sm", "memory": "pinned,pageable"}
         yield _request("gpu-copy", copies)
@@ -214,17 +253,18 @@ def _by_gpu(topology: Topology, pair: Pair) -> Iterator[Request]:
     yield _request("gpu-memory", {"from": gpu, "op": _OPERATIONS})
 
 
-def region_sizes(topology: Topology, nodes: Sequence[Node]) -> list[int]:
-    """Return sizes of an array that each of the nodes can hold: 10 to 90 GiB, less of small nodes.
-
-    On emulated memory, which moves a few MB/s, 256 KiB to 2.25 MiB.
-    """
+def gib_here(topology: Topology, nodes: Sequence[Node]) -> int:
+    """Return the bytes that stand for a GiB of the study: a GiB, less where 90 of them have no room
+    on one of the nodes or in what the cgroup leaves; on emulated memory, which moves a few MB/s, as
+    few as give each thread an access."""
+    threads = max(len(set(node.cpus) & set(topology.cpus)) for node in nodes)
+    least = -(-threads // MAP) * _GRAIN
+    if topology.emulated:
+        return least
     room = [_room(node) for node in nodes]
     if topology.memory_left_bytes is not None:
         room.append(topology.memory_left_bytes // 2)
-    step = _GRAIN if topology.emulated else _STEP
-    step = min(step, max(_GRAIN, min(room) // _SIZES // _GRAIN * _GRAIN))
-    return [step * number for number in range(1, _SIZES + 1)]
+    return min(_GIB, max(least, min(room) // FOOTPRINTS[-1] // _GRAIN * _GRAIN))
 
 
 def _room(node: Node) -> int:
@@ -233,22 +273,8 @@ def _room(node: Node) -> int:
     return free // 2 if node.cpus else int(0.96 * free)
 
 
-def _pages(topology: Topology, thp: bool, pair: Pair, size: int) -> list[str]:
-    """Return the kinds of pages of which each thread's share holds the longest round."""
-    threads = len(set(pair.near.cpus) & set(topology.cpus))
-    kinds = ["base", *(["thp"] if thp else []), *_huge(topology)]
-    share = size // max(1, threads)
-    fitting = [kind for kind in kinds
-               if machine.page_bytes(topology, kind) * _LONGEST_ROUND <= share]  # fmt: skip
-    return fitting or ["base"]
-
-
-def _huge(topology: Topology) -> list[str]:
-    return [name for name, size in HUGETLB.items() if size in topology.huge_page_bytes]
-
-
-def _nodes(nodes: Sequence[Node]) -> str:
-    return ",".join(f"node:{node.number}" for node in nodes)
+def _node(node: Node) -> str:
+    return f"node:{node.number}"
 
 
 def _distinct(nodes: Sequence[Node]) -> list[Node]:

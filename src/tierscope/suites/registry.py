@@ -3,8 +3,15 @@
 Like the table of kinds it imports nothing until a suite is used. Peers bring suites of their own.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tierscope.peers.registry import PEERS
 from tierscope.suites.suite import Suite
+
+if TYPE_CHECKING:
+    from tierscope.model.run import Run
+    from tierscope.report.run_view import Beside
 
 _ROWS = (
     Suite("quick", "Each path's bandwidth and latency, within a minute.", "suites.profiles"),
@@ -43,8 +50,19 @@ _ROWS = (
         "coherent-gpu",
         "CPUs on a coherent GPU's memory: bandwidth, latency, expansion, operations.",
         "suites.coherent_gpu",
+        beside_module="suites.coherent_gpu_beside",
     ),
     *(suite for peer in PEERS.values() for suite in peer.suites),
 )
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _ROWS}
 """By name, in the order in which they are shown."""
+
+
+def beside_of(run: "Run") -> "Beside | None":
+    """Return what a run of a suite is shown beside; None of runs of other suites."""
+    words = {word.rpartition("=")[2] for word in run.header.command}
+    suite = next((one for one in _ROWS if one.beside_module and one.name in words), None)
+    if suite is None:
+        return None
+    found: Beside | None = import_module(f"tierscope.{suite.beside_module}").beside(run)
+    return found

@@ -53,6 +53,8 @@ class Suite:
     """The group of commands whose ``--help`` lists it; that of ``tierscope`` where empty."""
     form_module: str = ""
     """Below ``tierscope``, with ``REQUEST``, where plans may name it as a kind."""
+    beside_module: str = ""
+    """Below ``tierscope``, with ``beside``, where its runs are shown beside published figures."""
 
     def prepare(self, topology: "Topology", thp: bool) -> Prepared:
         """Return its measurements here; ``thp``: the kernel offers transparent huge pages."""

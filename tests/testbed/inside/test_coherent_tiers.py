@@ -65,8 +65,9 @@ def test_every_placement_of_the_study_is_proven_by_pages(
         apart = outcome.evidence.arrays
         for placement, found in zip(placements, apart.values() if apart else [pages], strict=False):
             assert_shares(spec.id, placement, {int(node): n for node, n in found.items()})
-    assert {("bandwidth", "bind"), ("bandwidth", "partition"), ("traffic", "weighted"),
-            ("loaded-latency", "bind"), ("latency", "bind"), ("ops", "bind")} <= seen  # fmt: skip
+    assert {("bandwidth", "bind"), ("bandwidth", "partition"), ("bandwidth", "weighted"),
+            ("loaded-latency", "bind"), ("latency", "bind"), ("chain", "bind"),
+            ("ops", "bind")} <= seen  # fmt: skip
 
 
 def assert_shares(name: str, placement: Placement, pages: dict[int, int]) -> None:

@@ -177,6 +177,7 @@ class BandwidthSpec(Threads, MemorySpec):
     extra_properties: ClassVar[dict[str, type]] = {"array_b": str, "array_c": str}
 
     takes_objects: ClassVar[bool] = True
+    takes_any_cpu: ClassVar[bool] = True
     rules: ClassVar[tuple[Ruling, ...]] = (
         *(
             refuses(
@@ -345,7 +346,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Bandwidt
             }
             fields = {
                 **common_fields(request, path),
-                "cpus": path.cpus[:threads],
+                **path.threads(threads),
                 "pattern": values,
                 **{f"placement_{name}": where for name, where in used.items()},
                 **(_touched(topology, path.cpus[:threads]) if touched else {}),
@@ -450,7 +451,7 @@ REQUEST = RequestForm(
             "as --to",
             essential=False,
         ),
-        options.PIN,
+        options.PIN_OR_ANY,
         options.THREADS,
         *options_of(BandwidthPattern),
         options.POLICY.but(help=f"{options.POLICY.help}, {FIRST_TOUCH} (where each thread runs)"),

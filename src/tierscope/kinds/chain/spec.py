@@ -439,6 +439,7 @@ class ChainSpec(Threads, MemorySpec):
     metric: ClassVar[str] = "latency"
     never_sleeps: ClassVar[bool] = True
     recorded: ClassVar[tuple[str, ...]] = ("chain", "linked", "size", "threads")
+    takes_any_cpu: ClassVar[bool] = True
     extra_properties: ClassVar[dict[str, type]] = {"chain": str, "second": str}
 
     kind: Literal["chain"] = "chain"
@@ -555,7 +556,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[ChainSpe
                 threads = values.pop("threads")
                 fields = {
                     **common_fields(request, path),
-                    "cpus": path.cpus[:threads],
+                    **path.threads(threads),
                     "placement_second": placed,
                     "pattern": {**values, "operations": list(chain)},
                 }
@@ -606,7 +607,7 @@ REQUEST = RequestForm(
             many=True,
         ),
         options.THREADS.but(default="1"),
-        options.PIN,
+        options.PIN_OR_ANY,
         *options_of(ChainPattern),
         *options.PLACEMENT,
         *options.PERSISTENT,

@@ -17,12 +17,12 @@ from tierscope.model.gpu import (
 )
 from tierscope.model.property import IN_BYTES, ORDER, SIZE, STRIDE, Property, declared
 from tierscope.model.rules import Check, Prunes, Rule, Ruled, Ruling, Uneven, refuses
-from tierscope.model.spec import Bytes, Region
+from tierscope.model.spec import Bytes, Region, last_level_bytes
 from tierscope.model.topology import Topology
 from tierscope.plans import options
 from tierscope.plans.axes import sizes
-from tierscope.plans.gpu import flag, gpus_of, of_gpu, places
-from tierscope.plans.machine import GIB, MIB
+from tierscope.plans.gpu import flag, gpu_cpus, gpu_numbered, gpus_of, of_gpu, places
+from tierscope.plans.machine import GIB, default_size
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
@@ -36,7 +36,10 @@ class GpuLatencyPattern(Ruled):
 
     size: Annotated[
         Bytes,
-        SIZE.but(help="Working set, as in 16k..1g", default_help="1g; 64m of host memory"),
+        SIZE.but(
+            help="Working set, as in 16k..1g",
+            default_help="1g; of host memory past the CPUs' caches",
+        ),
     ]
     stride: Annotated[
         int,
@@ -104,9 +107,11 @@ class GpuLatencySpec(GpuSpec):
         kind = self.memory.memory if isinstance(self.memory, HostPlace) else ""
         return {**self.pattern.as_recorded(), "memory": kind}
 
-    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
-        """Whether a GPU's L2 may hold what the chase goes through."""
-        return not self.regions() and self.pattern.size < SURELY_IN_MEMORY
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:
+        """Whether a GPU's L2 or, of host memory, the CPUs' caches may hold what is chased."""
+        if self.regions():
+            return self.pattern.size <= last_level_bytes(caches, self.cpus)
+        return self.pattern.size < SURELY_IN_MEMORY
 
 
 SPEC = GpuLatencySpec
@@ -121,8 +126,7 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLate
         places(request, topology, "to", GpuLatencySpec, "gpu:*,node:*"),
         values_of(request, engine_property),
     ):
-        # Where no size is asked for: past every L2, and little of what a host has.
-        default = 64 * MIB if isinstance(place, HostPlace) else GIB
+        default = _past_caches(place, topology, gpu)
         target = endpoint_of(place)
         for values in combinations(
             request, GpuLatencyPattern, {"size": sizes(request, "size") or [default]}
@@ -141,6 +145,14 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLate
             yield spec_of(
                 request, GpuLatencySpec, fields, [*parts, *(["every-sm"] if every_sm else [])]
             )
+
+
+def _past_caches(place: MemoryPlace, topology: Topology, gpu: int) -> int:
+    """Bytes that no L2 of a GPU keeps or, of host memory, no cache of the CPUs near the GPU."""
+    if not isinstance(place, HostPlace):
+        return GIB
+    nodes = [share.node for share in place.placement.nodes]
+    return default_size(topology, gpu_cpus(topology, gpu_numbered(topology, gpu)), nodes, 1)
 
 
 REQUEST = RequestForm(

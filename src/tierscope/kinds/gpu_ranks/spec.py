@@ -116,7 +116,7 @@ class RankTransfer(Ruled):
     rank: Rank
     """Rank whose GPU moves the bytes: the destination's reads, the source's writes."""
     engine: Annotated[CopyEngine, ENGINE]
-    streams: Annotated[int, Field(ge=1, le=64)] = 1
+    streams: Annotated[int, Field(ge=1, le=32)] = 1
     reported: bool = True
     """Whether it counts in the measurement's estimate, or only contends with those that do."""
 

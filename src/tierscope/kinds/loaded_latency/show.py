@@ -1,5 +1,6 @@
 """Latency under load as it is shown: curves, families of curves, curves over load threads."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from tierscope.analysis.bandwidth_latency import (
     curve_metrics,
     family_metrics,
 )
-from tierscope.analysis.curve import Point, Summary, summarize
+from tierscope.analysis.curve import Point, Summary, latency_spans, rising, summarize
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError, counted
 from tierscope.model.path import Limit, Traffic, of_operation
@@ -43,7 +44,7 @@ from tierscope.report.table import properties, show_notes, show_rows
 from tierscope.report.view import Column, KeyFigure, Side, View
 from tierscope.report.view import Summary as SideSummary
 
-_ENOUGH = 3
+ENOUGH = 3
 """Undisturbed points with which a curve can do without its disturbed ones."""
 _MIN_COUNTS = 2
 """Numbers of load threads that make a curve over them, none at all among them."""
@@ -210,7 +211,7 @@ def sound(measurements: Sequence[Measurement]) -> list[Measurement]:
         if delay not in chosen or not is_disturbed(measurement):
             chosen[delay] = measurement
     undisturbed = [m for m in chosen.values() if not is_disturbed(m)]
-    return undisturbed if len(undisturbed) >= _ENOUGH else list(chosen.values())
+    return undisturbed if len(undisturbed) >= ENOUGH else list(chosen.values())
 
 
 def is_disturbed(measurement: Measurement) -> bool:
@@ -235,6 +236,7 @@ def loaded_points(measurements: Sequence[Measurement], on_bus: bool = False) -> 
                     bandwidth_half=_half(rate),
                     latency_half=_half(measurement),
                     timed="inject" not in measurement.pattern,
+                    disturbed=is_disturbed(measurement),
                 )
             )
     return points
@@ -305,6 +307,15 @@ class Curve:
     def points(self) -> list[Measurement]:
         """Its sound points, from the lightest load to the heaviest."""
         return by_load(sound(self.members))
+
+    @property
+    def clean(self) -> list[Measurement]:
+        """The idle controls and sound points that are not in doubt and whose latencies rise
+        together, from the lightest load to the heaviest."""
+        members = [*idle_controls(self.members), *self.points]
+        members = [m for m in members if not figures.is_doubtful(m)]
+        loaded = {point.delay_ns for point in rising(loaded_points(members, on_bus=True))}
+        return [m for m in members if not _is_loaded(m) or delay_of(m) in loaded]
 
 
 @dataclass(frozen=True)
@@ -503,7 +514,10 @@ def _missing(family: Family) -> Iterator[str]:
     """Yield what a reader has to know of cells that lack something."""
     metrics = [curve.metrics for curve in family.curves]
     if not all(one.saturated_from for one in metrics):
-        yield f"{_NONE} latency does not reach twice the unloaded one, beyond the intervals"
+        yield (
+            f"{_NONE} latency does not rise from below twice the unloaded one to above it and stay "
+            "there, beyond the intervals of a curve that other programs did not disturb"
+        )
     disturbed = [one.name for one in family.curves if any(map(is_disturbed, one.points))]
     if disturbed:
         yield f"other programs disturbed points of {', '.join(disturbed)}: measure again"
@@ -591,7 +605,8 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
             f"knee at {rate_text(knee)} ({share:.0%} of the highest), {latency_text(knee)}"
         )
     elif summary.peak.timed:
-        parts.append("no knee: latency does not bend upwards beyond the intervals")
+        why = summary.doubt or "latency does not bend upwards beyond the intervals"
+        parts.append(f"no knee: {why}")
     name = "saturation" if summary.saturated else "highest reached"
     parts.append(f"{name} {rate_text(peak)}, {latency_text(peak)}")
     return "; ".join(parts)
@@ -600,7 +615,7 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
 def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     """Return what to say below a curve's table."""
     lines = [curve_text(members, summary)]
-    if not summary.saturated and summary.peak.timed:
+    if not summary.saturated and not summary.doubt and summary.peak.timed:
         lines.append(
             "not saturated, as far as the intervals show: no lighter load moved as much with less "
             "latency; add CPUs with --load-from"
@@ -839,11 +854,8 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     view = replace(VIEW, hidden=(*VIEW.hidden, *hidden, *([] if bus else [_ON_BUS])))
     show_rows(console, by_load(members), view, [marks], ["path"], _table_caption(first))
     if summary:
-        fallen = falls(sound(members), summary.drift)
-        for line in [*lines_of(members, summary), *fallen]:
+        for line in [*lines_of(members, summary), *falls(sound(members), summary.drift)]:
             note(console, line)
-        if fallen and summary.knee:
-            note(console, "do not rely on the knee of such a curve")
         if left_out := _left_out(members):
             note(console, left_out)
 
@@ -876,36 +888,40 @@ def _doubts(measurement: Measurement) -> list[str]:
 
 
 def falls(members: list[Measurement], drift: float) -> list[str]:
-    """Say where latency falls although the load rises, beyond both intervals, and why.
+    """Say where latency falls although the load rises, beyond chance, and why.
 
-    ``members`` are the points of one curve; ``drift`` is the spread of its idle controls. A point
-    without an interval shows no fall.
+    ``members`` are the points of one curve, one for each delay; ``drift`` is the spread of its idle
+    controls. A point without an interval shows no fall.
     """
+    by_delay = {delay: m for m in members if (delay := delay_of(m)) is not None}
+    points = [Point(delay, 0.0, m.estimate or 0.0, latency_half=_half(m))
+              for delay, m in by_delay.items()]  # fmt: skip
     lines = []
-    highest: Measurement | None = None
-    named: Measurement | None = None
-    for m in by_load(members):
-        if delay_of(m) is None or m.estimate is None or m.ci_low is None or m.ci_high is None:
-            continue
-        if highest is not None and highest is not named and m.ci_high < (highest.ci_low or 0.0):
+    highest: Point | None = None
+    named: Point | None = None
+    floor = -math.inf
+    for point, low, high in latency_spans(points):
+        if highest is not None and high < floor and highest is not named:
             named = highest
-            found = [
-                f"the point at delay {delay_of(point)} "
-                + " and ".join(_DOUBTS[doubt] for doubt in doubts)
-                for point in (highest, m)
-                if (doubts := _doubts(point))
-            ]
-            if not found and drift > DRIFT:
-                found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
-            why = "; ".join(found) or "unexplained, measure again"
-            lines.append(
-                f"latency falls from {highest.estimate or 0.0:.0f} to {m.estimate:.0f} ns although "
-                f"the load rises (delays {delay_of(highest)} and "
-                f"{delay_of(m)} ns): {why}"
-            )
-        if highest is None or m.ci_low > (highest.ci_low or 0.0):
-            highest = m
+            lines.append(_fall(by_delay[highest.delay_ns], by_delay[point.delay_ns], drift))
+        if low > floor:
+            highest, floor = point, low
     return lines
+
+
+def _fall(lighter: Measurement, heavier: Measurement, drift: float) -> str:
+    found = [
+        f"the point at delay {delay_of(m)} {' and '.join(_DOUBTS[doubt] for doubt in doubts)}"
+        for m in (lighter, heavier)
+        if (doubts := _doubts(m))
+    ]
+    if not found and drift > DRIFT:
+        found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
+    why = "; ".join(found) or "unexplained, measure again"
+    return (
+        f"latency falls from {lighter.estimate or 0.0:.0f} to {heavier.estimate or 0.0:.0f} ns "
+        f"although the load rises (delays {delay_of(lighter)} and {delay_of(heavier)} ns): {why}"
+    )
 
 
 def _table_caption(measurement: Measurement) -> str:

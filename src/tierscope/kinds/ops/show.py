@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.best import best_of, conservative_rank
-from tierscope.kinds.ops.spec import PARTS, STRUCTURES
+from tierscope.kinds.ops.spec import PARTS, STRUCTURES, OpsSpec
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement, Run
+from tierscope.model.spec import last_level_bytes
 from tierscope.plans.machine import one_node
 from tierscope.report import figures
 from tierscope.report.naming import described
@@ -254,9 +255,33 @@ def summary_of(measured: list[Measurement]) -> str:
     return f"database operations: {said or described(best_of(measured))}"
 
 
+def cached_parts(measured: Sequence[Measurement], run: Run) -> Iterator[str]:
+    """Name parts that the caches can hold of structures that they cannot: where such a part lies
+    changes little, however slow the memory is."""
+    topology = run.header.topology
+    found: dict[tuple[str, str, int], list[int]] = {}
+    for m in measured:
+        planned = run.planned(m.id)
+        if topology is None or planned is None or m.fits_caches:
+            continue
+        spec = OpsSpec.model_validate(planned)
+        room = last_level_bytes(topology.caches, spec.cpus)
+        for part, region in zip(spec.part_names(), spec.regions(), strict=True):
+            if region.array_bytes <= room:
+                key = (spec.pattern.structure, part, room)
+                found.setdefault(key, []).append(region.array_bytes)
+    for (structure, part, room), sizes in found.items():
+        most = figures.size_text(max(sizes))
+        yield (
+            f"{structure}: the last-level cache ({figures.size_text(room)}) can hold the part "
+            f"{part} ({most}), so its placement shows little; more --keys make it larger"
+        )
+
+
 def _all_notes(measured: list[Measurement], run: Run) -> list[str]:
     alone = one_node(run.header.topology)
-    return [*sentences(measured), *_notes(measured), *([alone] if alone else [])]
+    notes = [*sentences(measured), *cached_parts(measured, run), *_notes(measured)]
+    return [*notes, *([alone] if alone else [])]
 
 
 VIEW = View(

@@ -6,7 +6,7 @@ in the shares of pages. Its nodes by themselves say what each can carry, and so 
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +65,8 @@ _MOST = 80.0
 """Pages on one node for each on the other, at either end of the axis."""
 _STEPS = 60
 _ROOM = 1.08
+_MOST_COLUMNS = 5
+"""Placements that a table of mixes has room for."""
 _MIX = ("mix", "writes", "stores")
 _SWEPT = ("prefetch", "delay_ns", "zipf_alpha", "access_size", "size")
 _TITLES = {"prefetch": "prefetch distance", "delay_ns": "delay between accesses",
@@ -293,6 +295,54 @@ def show_spreads(console: Console, run: Run) -> None:
     for study in found:
         for threads in study.threads:
             _show(console, study, threads)
+    for alike in _by_mix(found):
+        for threads in alike[0].threads:
+            _show_mixes(console, alike, threads)
+
+
+def _by_mix(found: Sequence[Study]) -> list[list[Study]]:
+    """Group studies that differ in nothing but their mix; those of one mix belong to no group."""
+    groups: dict[str, list[Study]] = {}
+    for study in found:
+        same = {key: value for key, value in study.pattern.items() if key not in _MIX}
+        key = json.dumps([study.initiator, study.threads, same], sort_keys=True)
+        groups.setdefault(key, []).append(study)
+    return [alike for alike in groups.values() if len(alike) > 1]
+
+
+def _show_mixes(console: Console, alike: Sequence[Study], threads: int) -> None:
+    """Print the bandwidths of all mixes by where the pages are: a row a mix."""
+    points = [study.at(threads) for study in alike]
+    columns = _columns(alike, threads)
+    every = [m for found in points for m in found.values()]
+    unit, factor = figures.scale_of("B/s", [m.estimate or 0.0 for m in every])
+    same = constants(every, *_UNSAID, *_MIX)
+    console.print()
+    caption = f"All mixes, {alike[0].initiator}, {counted(threads, 'thread')}, {same}; {unit}"
+    console.print(Text(caption, style="bold"))
+    table = new_table("mix", "reads on\nthe bus", *map(weights_text, columns), words=["mix"])
+    for study, found in zip(alike, points, strict=True):
+        best, _ = study.best_at(threads)
+        reads = f"{100 * study.traffic().read_share:.0f}%"
+        cells = [
+            Text(
+                figures.with_interval(m, factor) + figures.mark(m) if m else "",
+                style="bold green" if weights == best else "",
+            )
+            for weights, m in ((weights, found.get(weights)) for weights in columns)
+        ]
+        table.add_row(str(study.pattern["mix"]), reads, *cells)
+    console.print(table)
+
+
+def _columns(alike: Sequence[Study], threads: int) -> list[Weights]:
+    """Where pages were in all mixes; of many, the nodes alone, the even spread and the bests."""
+    points = [study.at(threads) for study in alike]
+    common = [weights for weights in points[0] if all(weights in found for found in points)]
+    if len(common) > _MOST_COLUMNS:
+        bests = {study.best_at(threads)[0] for study in alike}
+        common = [w for w in common if len({n for _, n in w}) == 1 or w in bests]
+    return sorted(common, key=lambda weights: (len(weights) > 1, _order(weights, alike[0].local)))
 
 
 def _show(console: Console, study: Study, threads: int) -> None:

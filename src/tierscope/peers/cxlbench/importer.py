@@ -336,7 +336,7 @@ def _chain(config: Entry) -> dict[str, Any]:
         "size": region.size,
         "pages": region.pages,
         "second": second.target if several else None,
-        "second_size": second.size if several and second.size != region.size else None,
+        "size_second": second.size if several and second.size != region.size else None,
         "threads": config.count("number_threads"),
         **placed(region),
     }

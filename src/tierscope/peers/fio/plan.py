@@ -166,9 +166,12 @@ class Target:
         return self.clone.job
 
 
-def targets_of(stage: Stage, overwrite: bool) -> list[Target]:
-    """Return each clone's files; UserError where they are missing, too small or another's."""
-    found = [_target(clone, overwrite) for clone in stage.clones]
+def targets_of(stage: Stage, overwrite: bool, readonly: bool = False) -> list[Target]:
+    """Return each clone's files; UserError where they are missing, too small or another's.
+
+    ``readonly``: files are taken as they are; none is made, filled or extended.
+    """
+    found = [_target(clone, overwrite, readonly) for clone in stage.clones]
     _check_shared(found)
     ends: dict[str, int] = {}
     for one in found:
@@ -190,7 +193,7 @@ def _check_shared(found: Sequence[Target]) -> None:
             )  # fmt: skip
 
 
-def _target(clone: Clone, overwrite: bool) -> Target:
+def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     job = clone.job
     path, stem = (job.path, "") if job.path else _below(clone)
     facts = path_facts(path or f"{job.directory}/{stem}0")
@@ -201,17 +204,22 @@ def _target(clone: Clone, overwrite: bool) -> Target:
     if facts.kind == "missing" and (job.is_device or not job.of("allow_file_create")):
         why = "there is no such device" if job.is_device else "and allow_file_create=0"
         raise job.fail("filename", f"{facts.path} is missing, {why}")
+    if facts.kind == "missing" and readonly:
+        raise UserError(f"{job.place}: {facts.path} is missing, and --readonly is given")
     if facts.kind == "block" and job.writes:
         raise refuse_device(facts.path, job.where("filename"))
     foreign = is_foreign(facts)
     if foreign and job.writes and not overwrite:
         raise refuse_overwriting(facts.path, job.place, "--overwrite-others")
-    if foreign and not path and job.of("nrfiles") > 1:
+    as_it_is = foreign or readonly
+    if as_it_is and not path and job.of("nrfiles") > 1:
         raise UserError(
-            f"{job.place}: {facts.path} is not tierscope's, and a job uses only one such file; "
+            f"{job.place}: with --readonly a job uses only one file of a directory; drop nrfiles"
+            if readonly
+            else f"{job.place}: {facts.path} is not tierscope's, and a job uses only one such file; "
             "name another directory"
         )
-    if foreign and not path:
+    if as_it_is and not path:
         path = f"{job.directory}/{stem}0"
     offset = job.of("offset") + clone.number * job.of("offset_increment")
     size = _size(job, facts.kind, facts.size, offset)

@@ -121,7 +121,7 @@ class _Session:
     def _plan(self, stage: Stage, topology: Topology) -> Plan:
         """Look at the files of jobs that run together, and return what is to be measured."""
         others = "overwrite-others" in self.line.switches
-        targets = targets_of(stage, others)
+        targets = targets_of(stage, others, "readonly" in self.line.switches)
         for path in buffered_foreign(targets):
             say("fio", f"the page cache of {path} is left as found: the file is not tierscope's")
         spec = spec_of(targets, topology, others)

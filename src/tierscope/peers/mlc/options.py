@@ -207,8 +207,8 @@ OPTIONS = (
         "beyond, all of the buffer", _LATENCIES, parse_size),
     Option("e", "", "leave hardware prefetchers as they are", _LATENCIES),
     Option("g", "FILE", "delays of the load, one a line", (LOADED,), path),
-    Option("i", "CPU", "the buffer of the latency is on this CPU's node", (IDLE, LOADED, C2C),
-        _CPU),
+    Option("i", "CPU", "the buffer of the latency is on this CPU's node, without -j",
+        (IDLE, LOADED, C2C), _CPU),
     Option("j", "NODE", "all buffers are on this node", (IDLE, LOADED), _NODE),
     Option("k", "CPUS", "CPUs that move data, as in 3-6,9", _BANDWIDTHS, word),
     Option("l", "BYTES", "stride of the latency's loads (256; MLC's 64 lets neighbouring lines "
@@ -310,7 +310,7 @@ def _take_flag(line: Line, option: Option, text: str) -> None:
 
 def _check_together(line: Line) -> None:
     """Refuse options that contradict each other."""
-    for one, other in (("d", "g"), ("R", "W"), ("R", "o"), ("W", "o"), ("Y", "Z"), ("i", "j")):
+    for one, other in (("d", "g"), ("R", "W"), ("R", "o"), ("W", "o"), ("Y", "Z")):
         if one in line.given and other in line.given:
             raise UserError(f"-{one} and -{other} contradict each other; give one")
 

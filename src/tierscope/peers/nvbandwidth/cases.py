@@ -1,8 +1,4 @@
-"""nvbandwidth's test cases: names and indices of v0.8, then what v0.10 adds.
-
-v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, and 34 to 37 are 35 to
-38 here.
-"""
+"""nvbandwidth's test cases: those of v0.9 with their indices, then those that v0.10 adds."""
 
 from itertools import product
 from typing import Any
@@ -183,7 +179,7 @@ def _local_test(name: str, description: str, cells: Cells, engine: CopyEngine, w
     return Test(f"device_local_{name}", description, cells, engine, title)
 
 
-TESTS: tuple[Test, ...] = (
+OF_V09: tuple[Test, ...] = (
     *_tests_of("ce"),
     *_tests_of("sm"),
     Test(
@@ -196,6 +192,11 @@ TESTS: tuple[Test, ...] = (
     ),
     _latency_test("sm", "A GPU's dependent loads from another's memory"),
     _local_test("copy", _COPY.format(""), local, "ce", "memcpy"),
+    *_multinode_tests(),
+)
+"""In index order; the last 13 are those of MPI ranks."""
+
+_OF_V010 = (
     *_peer_tests("tma"),
     _local_test("copy_sm", _COPY.format(" by a kernel"), local, "sm", "memcpy SM"),
     _local_test(
@@ -214,6 +215,7 @@ TESTS: tuple[Test, ...] = (
     ),
     _latency_test("tma", "A bulk copy of one line from another GPU's memory"),
     _local_test("copy_tma", _COPY.format(" by the bulk copy unit"), local, "tma", "memcpy TMA"),
-    *_multinode_tests(),
 )
-"""In index order; the first 35 are v0.8's, the last 13 those of MPI ranks."""
+
+TESTS: tuple[Test, ...] = (*OF_V09, *_OF_V010)
+"""All, in index order."""

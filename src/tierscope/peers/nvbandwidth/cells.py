@@ -175,14 +175,24 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
 
 
 def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:
-    """Return rows and columns; of ranks as many as asked for, drawn with a fixed seed."""
+    """Return rows and columns: of GPUs those asked for, of ranks as many as asked for."""
     pairs = list(itertools.permutations(range(settings.size(test)), 2))
     if not test.over_ranks:
         return [pair for pair in pairs if settings.pairs is None or pair in settings.pairs]
     if 0 <= settings.target_pairs < len(pairs):
-        drawn = random.Random(0).sample(pairs, settings.target_pairs)  # noqa: S311 - no secret
-        return sorted(drawn)
+        return sorted(_drawn(pairs, settings.target_pairs))
     return pairs
+
+
+def _drawn(pairs: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """Draw pairs with a fixed seed: of every rank at least one, as far as so many have them."""
+    shuffled = random.Random(0).sample(pairs, len(pairs))  # noqa: S311 - no secret
+    ranks = dict.fromkeys(rank for pair in shuffled for rank in pair)
+    chosen: list[tuple[int, int]] = []
+    for rank in ranks:
+        if not any(rank in pair for pair in chosen):
+            chosen.append(next(pair for pair in shuffled if rank in pair))
+    return [*chosen, *(pair for pair in shuffled if pair not in chosen)][:count]
 
 
 def peers(test: Test, settings: Settings) -> Iterator[Cell]:

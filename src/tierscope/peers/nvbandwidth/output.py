@@ -34,7 +34,7 @@ class Outcome:
     @property
     def complete(self) -> bool:
         """Whether every cell has an outcome."""
-        return len(self.found) == len(self.cells)
+        return all(cell.spec.id in self.found for cell in self.cells)
 
     @property
     def error(self) -> str:
@@ -144,7 +144,8 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
         total = f"{sum(values):.2f}"
         head = f"&&&& PERF {key} {total} {_unit(outcome)}" if perf else f"SUM {key} {total}"
         # Of several matrices the last one is that of the totals.
-        more = _statistics(key, values, verbose, number == len(matrices)) if values else []
+        varies = len(values) > 1 and number == len(matrices) and not outcome.test.latency
+        more = _statistics(key, values, verbose, varies) if values else []
         lines += [title, *_table(matrix, outcome.labels), "", head, *more, ""]
     if outcome.error:
         lines += [f"Error: {name}: {outcome.error}", ""]
@@ -169,6 +170,7 @@ def _shown(value: float | None, form: str) -> str:
 
 
 def _statistics(key: str, values: Sequence[float], verbose: bool, variation: bool) -> list[str]:
+    """Lines below the sum; of bandwidths, two at least, the coefficient of variation."""
     lines = [f"COEFFICIENT_OF_VARIATION {key} {_variation(values):.2f}"] if variation else []
     if verbose:
         lines += [
@@ -197,6 +199,7 @@ def _unit(outcome: Outcome) -> str:
 
 
 def _variation(values: Sequence[float]) -> float:
+    """Standard deviation over the mean, both of all values, as nvbandwidth v0.9 calculates it."""
     mean = statistics.fmean(values)
     return statistics.pstdev(values) / mean if mean else 0.0
 

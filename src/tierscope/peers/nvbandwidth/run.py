@@ -4,14 +4,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
 from tierscope.engine.process import capabilities
 from tierscope.kinds.gpu_ranks.spec import RankGpu, rank_gpus
-from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.machine.discover import discover
 from tierscope.machine.launcher import launched_rank
+from tierscope.machine.settings import thp_available
 from tierscope.model.capability import Capability
 from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import ExitCode, UserError, did_you_mean
@@ -19,7 +21,7 @@ from tierscope.model.event import Event
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.peers.drop_in import say
-from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cases import OF_V09, TESTS
 from tierscope.peers.nvbandwidth.cells import Settings, Test, make_cells, waived
 from tierscope.peers.nvbandwidth.output import Outcome, json_of, perf_of, text_of
 from tierscope.plans.gpu import require_gpus
@@ -28,9 +30,15 @@ from tierscope.report.summary import warnings_line
 from tierscope.runs.measure import measure
 from tierscope.runs.record import version
 
-LIKE = "v0.8"
+LIKE = "v0.9"
 _MAX_MIB = 1 << 22
 """4 TiB, the largest copy that a plan may have."""
+_NOTE = """\
+NOTE: Measured by tierscope. Intervals, samples and evidence of all figures are in the run file:
+tierscope show last
+
+"""
+"""The end of the text, where nvbandwidth has a note, too."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -88,8 +96,10 @@ def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
     add("-i", "--testSamples", **count,
         help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
     add("-P", "--targetNumPairs", **count, default=Settings.target_pairs,
-        help="ordered pairs of ranks in multinode test cases; default: all")  # fmt: skip
-    add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
+        help="ordered pairs of ranks in multinode test cases, of every rank one at least; "
+        "default: -1, all")  # fmt: skip
+    add("-H", "--useHugePages", action="store_true",
+        help="host memory in transparent huge pages, then registered with CUDA")  # fmt: skip
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
     # The command line has taken it out before.
     add("--start-at", metavar="TIME", help="begin measuring then, as in 18:30:00")
@@ -116,7 +126,7 @@ def _listing() -> str:
 
 
 def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
-    """Return the test cases asked for, by default all; raises UserError for unknown ones."""
+    """Return the test cases asked for, by default v0.9's; raises UserError for unknown ones."""
     if names and prefixes:
         raise UserError("give --testcase or --testcasePrefixes, not both")
     if prefixes:
@@ -126,7 +136,7 @@ def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
         return chosen
     if names:
         return list(dict.fromkeys(map(_test, names)))
-    return [test for test in TESTS if launched_rank() is not None or not test.over_ranks]
+    return [test for test in OF_V09 if launched_rank() is not None or not test.over_ranks]
 
 
 def _test(name: str) -> Test:
@@ -148,6 +158,14 @@ def _settings(
         raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
     if options.bufferSize > _MAX_MIB:
         raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MAX_MIB}")
+    wanted, most = options.targetNumPairs, len(ranks) * (len(ranks) - 1)
+    if wanted < -1:
+        raise UserError(f"--targetNumPairs: {wanted} is neither -1, all pairs, nor a number")
+    if ranks and wanted > most:
+        raise UserError(
+            f"--targetNumPairs: {wanted} are more than the {most} ordered pairs of "
+            f"{len(ranks)} ranks"
+        )
     gpus = require_gpus(topology)
     pairs: list[tuple[int, int]] | None = None
     if options.pair:
@@ -165,12 +183,25 @@ def _settings(
         buffer_bytes=options.bufferSize * MIB,
         verify=not options.skipVerification,
         affinity=not options.disableAffinity,
-        huge_pages=options.useHugePages,
+        huge_pages=options.useHugePages and thp_available(),
         ranks=ranks,
         no_ranks=no_ranks,
         pairs=pairs,
-        target_pairs=options.targetNumPairs,
+        target_pairs=wanted,
     )
+
+
+def _ignored(options: argparse.Namespace) -> list[str]:
+    """Say which options change nothing here, as nvbandwidth warns of them."""
+    said = []
+    if options.useHugePages and not thp_available():
+        said.append(
+            "--useHugePages is ignored: transparent huge pages are off; "
+            "'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' allows them"
+        )
+    if options.targetNumPairs > 0 and launched_rank() is None:
+        said.append("--targetNumPairs is ignored: there are no MPI ranks to make pairs of")
+    return said
 
 
 def _ranks() -> tuple[list[RankGpu], str]:
@@ -192,14 +223,18 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     topology = discover()
     settings = _settings(options, topology, ranks, no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
+    _share(outcomes)
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
     document = _document(topology, gpu)
+    if ignored := _ignored(options):
+        document["warning"] = "; ".join(ignored)
+        say("nvbandwidth", *ignored)
     if printer.text:
         print(_banner(settings, gpu, document), end="", flush=True)
     code = ExitCode.ALL_MEASURED
-    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
+    specs = list({cell.spec.id: cell.spec for one in outcomes for cell in one.cells}.values())
     if specs:
         printer.print_due()
         plan = Plan(version=PLAN_VERSION, measurements=specs)
@@ -226,6 +261,18 @@ def _outcome(test: Test, settings: Settings) -> Outcome:
     return Outcome(test, settings.size(test), cells, reason)
 
 
+def _share(outcomes: Sequence[Outcome]) -> None:
+    """Let cells that are the same measurement be one: with one GPU, it is all of them."""
+    known: dict[str, Spec] = {}
+    for outcome in outcomes:
+        outcome.cells = [
+            replace(
+                cell, spec=known.setdefault(cell.spec.model_dump_json(exclude={"id"}), cell.spec)
+            )
+            for cell in outcome.cells
+        ]
+
+
 class _Printer:
     """Prints each test case as soon as its last cell is there, in order."""
 
@@ -233,13 +280,14 @@ class _Printer:
         self._options = options
         self._waiting = list(outcomes)
         self._all = outcomes
-        self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
         self.text = options.format == "text"
 
     def watch(self, event: Event | Measurement) -> None:
         """Record a concluded measurement."""
         if isinstance(event, Measurement):
-            self._by_id[event.id].found[event.id] = event
+            for outcome in self._all:
+                if any(cell.spec.id == event.id for cell in outcome.cells):
+                    outcome.found[event.id] = event
             self.print_due()
 
     def print_due(self) -> None:
@@ -261,6 +309,8 @@ class _Printer:
         """Print interrupted test cases, and the document where JSON is asked for."""
         for outcome in self._waiting:
             self._print(outcome)
+        if self.text:
+            print(_NOTE, end="", flush=True)
         if self._options.format == "json":
             mean, verbose = self._options.useMean, self._options.verbose
             document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
@@ -288,8 +338,6 @@ def _banner(settings: Settings, gpu: Capability, document: dict[str, Any]) -> st
     )
     return (
         f"nvbandwidth Version: {LIKE}\nBuilt from Git version: {document['git_version']}\n\n"
-        "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
-        "file ('tierscope show last').\n\n"
         f"CUDA Runtime Version: {document['CUDA Runtime Version']}\n"
         f"CUDA Driver Version: {_cuda_version(gpu, 'cuda_driver')}\n"
         f"Driver Version: {document['Driver Version']}\n\n{settings.topology.host}\n{devices}\n"

@@ -41,7 +41,7 @@ from tierscope.report.pictures.picture import (
     words_of,
 )
 from tierscope.report.pictures.tier_map import COLOURS, SHAPES, tier_maps
-from tierscope.report.run_view import MakeSection, OwnSection
+from tierscope.report.run_view import Beside, MakeSection, OwnSection
 from tierscope.report.summary import key_figures, sentences
 from tierscope.report.tiers import TierRow, tier_rows, tiers_of
 from tierscope.report.view import (
@@ -422,16 +422,18 @@ def render_report(
     views: Views,
     own: Mapping[str, MakeSection] | None = None,
     beside: Sequence[Together] = (),
+    published: Mapping[str, Beside] | None = None,
 ) -> str:
     """Return the page of one or more runs, each with the name to show.
 
     ``own`` are sections that stand in place of a run's pictures and tiers, by the runs' names;
-    ``beside`` are runs of several hosts that began together.
+    ``beside`` are runs of several hosts that began together; ``published`` are published figures
+    that runs are shown beside, by the runs' names.
     """
-    sections = own or {}
+    sections, others = own or {}, published or {}
     machines = machines_of([run for _, run in runs])
     pages = [
-        _run_page(f"run{number}", name, run, machine, views, sections.get(name))
+        _run_page(f"run{number}", (name, run), machine, views, sections.get(name), others.get(name))
         for number, ((name, run), machine) in enumerate(zip(runs, machines, strict=True), 1)
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
@@ -525,12 +527,24 @@ def _script_hash(name: str) -> str:
 
 
 def _run_page(
-    prefix: str, name: str, run: Run, machine: Machine, views: Views, own: MakeSection | None
+    prefix: str,
+    named: tuple[str, Run],
+    machine: Machine,
+    views: Views,
+    own: MakeSection | None,
+    published: Beside | None,
 ) -> RunPage:
+    name, run = named
     lines, numbers = _csv_lines(run)
     # Of a run with a section of its own, initiators may be hundreds.
     pictures, more = _pictures(run, views) if own is None else ({}, False)
     sections: list[Section] = []
+    if published:
+        id_, title, method = f"{prefix}-published", published.title, published.method
+        shown = [_card(prefix, picture, numbers) for picture in published.pictures()]
+        sections.append(Section(id_, title, method, [], [published.summary]))
+        if shown:
+            sections.append(Section(f"{id_}-maps", f"{title}: maps", method, shown, []))
     room = _SVG_BYTES
     for kind, members in pictures.items():
         cards = []

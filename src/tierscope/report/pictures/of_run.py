@@ -1,7 +1,7 @@
 """All pictures of one kind in a run, as its view draws them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -13,6 +13,7 @@ from tierscope.report.naming import legal_text
 from tierscope.report.pictures.draw import png_for_file, png_of_svg, svg_for_file
 from tierscope.report.pictures.picture import Picture, PictureInput
 from tierscope.report.pictures.tier_map import tier_maps
+from tierscope.report.run_view import Beside
 from tierscope.report.view import Views, kinds_in, sides_of, view_of
 
 
@@ -43,15 +44,19 @@ def pictures_beside(runs: Sequence[tuple[str, Run]], views: Views) -> dict[str, 
 
 
 def picture_files(
-    runs: list[tuple[str, Run]], form: str, views: Views
+    runs: list[tuple[str, Run]], form: str, views: Views, beside: Mapping[str, Beside] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every picture of every run; ``form`` is png or svg."""
+    """Yield the name and content of every picture of every run; ``form`` is png or svg.
+
+    ``beside`` are published figures that runs are shown beside, by the runs' names."""
     for name, run in runs:
         prefix = f"{name}-" if len(runs) > 1 else ""
         origin = origin_of(run)
         pictures = [*tier_maps(run, views)]
         for kind in kinds_in(run, views):
             pictures += pictures_of(run, kind, views)
+        if beside and name in beside:
+            pictures += beside[name].pictures()
         for file, content in drawn(pictures, form, origin):
             yield f"{prefix}{file}", content
         if run.header.topology:
