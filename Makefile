@@ -79,8 +79,8 @@ fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: fo
 lock: $(BUILD)/.environment ## Write the versions that are installed here to tools/constraints.txt
 	$(BIN)/pip freeze --disable-pip-version-check --exclude-editable --exclude tierscope > tools/constraints.txt
 
-# nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs. The
-# installed build comes first because it builds jemalloc for all.
+# The GPU part is tested by gpu-tests and on GPUs. The installed build comes first because it builds
+# jemalloc for all.
 SANITIZED = engine-tests alloc-tests alloc-sequences $(FUZZED)
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES) $(TEST_SOURCES) | $(BUILD)/.installed
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \

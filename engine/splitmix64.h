@@ -3,14 +3,12 @@
 
 #include <cstdint>
 
-#include "host_device.h"
-
 namespace tierscope {
 
 inline constexpr std::uint64_t kSplitMix64Step = 0x9e3779b97f4a7c15ULL;
 
 // Mixes a word so that each bit of the result depends on all bits of it.
-TIERSCOPE_HOST_DEVICE constexpr std::uint64_t splitmix64_mixed(std::uint64_t word) {
+constexpr std::uint64_t splitmix64_mixed(std::uint64_t word) {
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ULL;
   word = (word ^ (word >> 27)) * 0x94d049bb133111ebULL;
   return word ^ (word >> 31);

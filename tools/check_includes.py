@@ -12,7 +12,6 @@ FOUNDATION = {
     "sizes.h",
     "protocol/constants.h",
     "exchange.h",
-    "host_device.h",
     "interrupt.h",
     "splitmix64.h",
 }

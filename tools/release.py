@@ -76,10 +76,7 @@ def _libraries(wheels: Iterable[Path]) -> Iterator[Component]:
             listed.update(wheel.read("tierscope/_licences/packages.txt").decode().splitlines())
     for line in sorted(listed):
         name, _, version = line.partition(" ")
-        kind = "pypi" if name.startswith("nvidia-") else "deb"
-        yield _component(
-            name, version, PackageURL(kind, "debian" if kind == "deb" else None, name, version)
-        )
+        yield _component(name, version, PackageURL("deb", "debian", name, version))
     bootstrap = (ROOT / "tools/bootstrap").read_text()
     (archive,) = re.findall(r"^jemalloc_archive=jemalloc_([\d.]+)\.orig", bootstrap, re.MULTILINE)
     (digest,) = re.findall(r"^jemalloc_sha256=(\w+)", bootstrap, re.MULTILINE)

@@ -8,6 +8,8 @@
 
 #include "errors.h"
 #include "gpu/check.h"
+#include "gpu/driver.h"
+#include "gpu/driver_version.h"
 #include "memory/numa_policy.h"
 #include "memory/read_back.h"
 #include "memory/requirements.h"
@@ -18,18 +20,15 @@ namespace {
 
 constexpr std::size_t kMaxSpare = std::size_t{4} << 30;
 
-cudaMemLocation location_of_node(int node) {
-  return {.type = cudaMemLocationTypeHostNuma, .id = node};
+CUmemLocation location_of_node(int node) {
+  return {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node};
 }
 
-cudaMemLocation location_of_gpu(int gpu) { return {.type = cudaMemLocationTypeDevice, .id = gpu}; }
+CUmemLocation location_of_gpu(int gpu) { return {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu}; }
 
-void advise(std::byte* data, std::size_t bytes, cudaMemoryAdvise advice, cudaMemLocation where) {
-#if CUDART_VERSION >= 13000
-  check_cuda(cudaMemAdvise(data, bytes, advice, where), "advising on managed memory");
-#else
-  check_cuda(cudaMemAdvise_v2(data, bytes, advice, where), "advising on managed memory");
-#endif
+void advise(std::byte* data, std::size_t bytes, CUmem_advise advice, CUmemLocation where) {
+  check_cuda(cuda().cuMemAdvise(address_of(data), bytes, advice, where),
+             "advising on managed memory");
 }
 
 bool is_region(HostKind kind) {
@@ -40,25 +39,23 @@ std::byte* pin(std::size_t bytes, int node, HostKind kind) {
   const ThreadOnNode policy(node);  // The driver takes pages as the calling thread would.
   void* memory = nullptr;
   const unsigned flags =
-      cudaHostAllocPortable | cudaHostAllocMapped |
-      (kind == HostKind::kWriteCombined ? static_cast<unsigned>(cudaHostAllocWriteCombined) : 0U);
-  check_cuda(cudaHostAlloc(&memory, bytes, flags), "allocating pinned host memory");
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+      (kind == HostKind::kWriteCombined ? static_cast<unsigned>(CU_MEMHOSTALLOC_WRITECOMBINED)
+                                        : 0U);
+  check_cuda(cuda().cuMemHostAlloc(&memory, bytes, flags), "allocating pinned host memory");
   return static_cast<std::byte*>(memory);
 }
 
 }  // namespace
 
-void prefetch_managed(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
-#if CUDART_VERSION >= 13000
-  check_cuda(cudaMemPrefetchAsync(data, bytes, to, 0, stream), "prefetching managed memory");
-#else
-  check_cuda(cudaMemPrefetchAsync_v2(data, bytes, to, 0, stream), "prefetching managed memory");
-#endif
+void prefetch_managed(std::byte* data, std::size_t bytes, CUmemLocation to, CUstream stream) {
+  check_cuda(cuda().cuMemPrefetchAsync(address_of(data), bytes, to, 0, stream),
+             "prefetching managed memory");
 }
 
 // Managed memory past what the GPU has free would be swapped to and fro, and measures nothing.
 std::byte* make_managed(std::size_t bytes, int gpu) {
-  if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0) {
+  if (attribute_of(gpu, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) == 0) {
     throw Unavailable(Cause::kGpuFeature,
                       fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
                       "measure pinned memory");
@@ -66,7 +63,7 @@ std::byte* make_managed(std::size_t bytes, int gpu) {
   const OnGpu on(gpu);
   std::size_t free = 0;
   std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
+  check_cuda(cuda().cuMemGetInfo(&free, &total), "asking for a GPU's free memory");
   if (bytes > free / 2) {
     throw Unavailable(
         Cause::kMemory,
@@ -75,9 +72,10 @@ std::byte* make_managed(std::size_t bytes, int gpu) {
                     bytes, gpu),
         "ask for a smaller size");
   }
-  void* memory = nullptr;
-  check_cuda(cudaMallocManaged(&memory, bytes), "allocating managed memory");
-  return static_cast<std::byte*>(memory);
+  CUdeviceptr memory = 0;
+  check_cuda(cuda().cuMemAllocManaged(&memory, bytes, CU_MEM_ATTACH_GLOBAL),
+             "allocating managed memory");
+  return reinterpret_cast<std::byte*>(memory);
 }
 
 Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)
@@ -89,16 +87,18 @@ Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)
     region_ = std::make_unique<Region>(bytes, place.pages, place.placement, team);
     data_ = region_->data();
     if (place.kind == HostKind::kRegistered) {
-      check_cuda(cudaHostRegister(data_, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
+      check_cuda(cuda().cuMemHostRegister(
+                     data_, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
                  "registering host memory");
     }
   } else {
     require_memory(bytes, Pages::kBase, place.placement);
     if (managed()) {
+      require_driver_of_host_nodes(cuda().version);
       data_ = make_managed(bytes, gpu);
       if (place.kind == HostKind::kManagedAdvised) {
-        advise(data_, bytes, cudaMemAdviseSetPreferredLocation, location_of_node(node()));
-        advise(data_, bytes, cudaMemAdviseSetAccessedBy, location_of_gpu(gpu));
+        advise(data_, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location_of_node(node()));
+        advise(data_, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, location_of_gpu(gpu));
       }
       move_home();
     } else {
@@ -110,25 +110,25 @@ Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)
 Buffer::~Buffer() {
   if (!place_.on_host()) return;
   if (managed()) {
-    cudaFree(data_);
+    cuda().cuMemFree(address_of(data_));
   } else if (place_.kind == HostKind::kRegistered) {
-    cudaHostUnregister(data_);
+    cuda().cuMemHostUnregister(data_);
   } else if (!region_) {
-    cudaFreeHost(data_);
+    cuda().cuMemFreeHost(data_);
   }
 }
 
 void Buffer::move_home() const {
   const Stream stream = make_stream(gpu_);
   prefetch_home(stream.get());
-  check_cuda(cudaStreamSynchronize(stream.get()), "moving managed memory to the host");
+  check_cuda(cuda().cuStreamSynchronize(stream.get()), "moving managed memory to the host");
 }
 
-void Buffer::prefetch_to_gpu(int gpu, cudaStream_t stream) const {
+void Buffer::prefetch_to_gpu(int gpu, CUstream stream) const {
   prefetch_managed(data_, bytes_, location_of_gpu(gpu), stream);
 }
 
-void Buffer::prefetch_home(cudaStream_t stream) const {
+void Buffer::prefetch_home(CUstream stream) const {
   const OnGpu on(gpu_);
   prefetch_managed(data_, bytes_, location_of_node(node()), stream);
 }

@@ -35,8 +35,8 @@ class Buffer {
   bool managed() const { return place_.managed(); }
   // Managed memory: moves all of it, and waits; to the host's node, or to a GPU.
   void move_home() const;
-  void prefetch_to_gpu(int gpu, cudaStream_t stream) const;
-  void prefetch_home(cudaStream_t stream) const;
+  void prefetch_to_gpu(int gpu, CUstream stream) const;
+  void prefetch_home(CUstream stream) const;
 
   // Host memory: where its pages are, read back now; none where the kernel cannot say, as of
   // memory that the driver maps itself. Throws Failure where they are not as placed.
@@ -54,10 +54,10 @@ class Buffer {
 };
 
 // Managed memory, not more than half of what the GPU has free. Throws Unavailable. Give it back by
-// cudaFree.
+// cuMemFree().
 std::byte* make_managed(std::size_t bytes, int gpu);
 // Moves pages of managed memory, in the order of the stream.
-void prefetch_managed(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream);
+void prefetch_managed(std::byte* data, std::size_t bytes, CUmemLocation to, CUstream stream);
 
 struct BufferWish {
   MemoryPlace place;

@@ -1,14 +1,8 @@
-#define XXH_STATIC_LINKING_ONLY  // For the secret.
-#include <xxhash.h>
-
 #include "gpu/cells.h"
-#include "gpu/check.h"
 #include "gpu/xxh3.h"
 
-namespace tierscope {
-namespace {
+namespace tierscope::cell_kernels {
 
-constexpr unsigned kThreads = 128;
 constexpr unsigned kAllLanes = 0xffffffff;
 
 __device__ const std::uint64_t* words_at(const std::byte* data) {
@@ -16,8 +10,8 @@ __device__ const std::uint64_t* words_at(const std::byte* data) {
 }
 
 // A thread for each sector; those of one cell are neighbours in a warp.
-__global__ void check(const std::byte* data, std::size_t sectors, ExpectedCells expected, Xxh3 xxh3,
-                      std::uint32_t* wrong) {
+extern "C" __global__ void cells_check(const std::byte* data, std::size_t sectors,
+                                       ExpectedCells expected, Xxh3 xxh3, std::uint32_t* wrong) {
   const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const int in_cell = static_cast<int>(expected.cell_bytes / kSectorBytes);
   const bool mine = index < sectors;
@@ -43,16 +37,4 @@ __global__ void check(const std::byte* data, std::size_t sectors, ExpectedCells 
   if (mine && !right) *wrong = 1;
 }
 
-}  // namespace
-
-void check_cells(const std::byte* data, std::size_t bytes, const ExpectedCells& expected,
-                 std::uint32_t* wrong, cudaStream_t stream) {
-  Xxh3 xxh3{};
-  XXH3_generateSecret_fromSeed(xxh3.secret, 0);
-  const std::size_t sectors = bytes / kSectorBytes;
-  const auto blocks = static_cast<unsigned>((sectors + kThreads - 1) / kThreads);
-  check<<<blocks, kThreads, 0, stream>>>(data, sectors, expected, xxh3, wrong);
-  check_cuda(cudaGetLastError(), "verifying a block");
-}
-
-}  // namespace tierscope
+}  // namespace tierscope::cell_kernels

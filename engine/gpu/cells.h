@@ -1,7 +1,7 @@
 // Cells of storage (storage/contents.h) in a GPU's memory, checked where they are.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,6 @@ namespace tierscope {
 // `data` on is not as expected. `data` is aligned to 8 bytes, in memory that the stream's GPU
 // reaches; `bytes` is a multiple of the cells' size.
 void check_cells(const std::byte* data, std::size_t bytes, const ExpectedCells& expected,
-                 std::uint32_t* wrong, cudaStream_t stream);
+                 std::uint32_t* wrong, CUstream stream);
 
 }  // namespace tierscope

@@ -17,11 +17,14 @@ bool are_cells(int gpu, const std::vector<std::byte>& block, const ExpectedCells
   const GpuBytes memory = make_gpu_bytes(gpu, block.size());
   const GpuBytes wrong = make_gpu_bytes(gpu, sizeof(std::uint32_t));
   std::uint32_t found = 0;
-  check_cuda(cudaMemcpy(memory.get(), block.data(), block.size(), cudaMemcpyDefault), "uploading");
-  check_cuda(cudaMemcpy(wrong.get(), &found, sizeof found, cudaMemcpyDefault), "clearing");
+  check_cuda(cuda().cuMemcpy(address_of(memory.get()), address_of(block.data()), block.size()),
+             "uploading");
+  check_cuda(cuda().cuMemcpy(address_of(wrong.get()), address_of(&found), sizeof found),
+             "clearing");
   check_cells(memory.get(), block.size(), expected, reinterpret_cast<std::uint32_t*>(wrong.get()),
               nullptr);
-  check_cuda(cudaMemcpy(&found, wrong.get(), sizeof found, cudaMemcpyDefault), "downloading");
+  check_cuda(cuda().cuMemcpy(address_of(&found), address_of(wrong.get()), sizeof found),
+             "downloading");
   return found == 0;
 }
 

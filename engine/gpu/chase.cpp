@@ -37,7 +37,8 @@ constexpr std::size_t kMaxLinksKept = std::size_t{1} << 24;
 
 std::uint32_t read_back(const std::uint32_t* from) {
   std::uint32_t value = 0;
-  check_cuda(cudaMemcpy(&value, from, sizeof value, cudaMemcpyDefault), "reading the chase's end");
+  check_cuda(cuda().cuMemcpy(address_of(&value), address_of(from), sizeof value),
+             "reading the chase's end");
   return value;
 }
 
@@ -120,7 +121,7 @@ void ChaseOnGpu::begin(Team& team, bool fresh) {
   buffers_ = take_buffers({{spec_.memory, spec_.size, spec_.gpu}}, team, fresh);
   if (!gate_) {
     gate_ = std::make_unique<HostGate>();
-    multiprocessors_ = attribute_of(spec_.gpu, cudaDevAttrMultiProcessorCount);
+    multiprocessors_ = attribute_of(spec_.gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     stream_ = make_stream(spec_.gpu);
     start_ = make_event(spec_.gpu);
     end_ = make_event(spec_.gpu);
@@ -165,7 +166,7 @@ void ChaseOnGpu::lay_by_gpu() {
   lay_chain(buffers_.front()->data(), spec_.stride,
             reinterpret_cast<const std::uint32_t*>(next.get()),
             static_cast<std::uint32_t>(next_.size()), stream_.get());
-  check_cuda(cudaStreamSynchronize(stream_.get()), "laying the chase");
+  check_cuda(cuda().cuStreamSynchronize(stream_.get()), "laying the chase");
 }
 
 void ChaseOnGpu::size_chase(double sample_s) {
@@ -178,10 +179,10 @@ void ChaseOnGpu::size_chase(double sample_s) {
 
 template <typename Launch>
 double ChaseOnGpu::seconds_of(const Launch& launch) {
-  check_cuda(cudaEventRecord(start_.get(), stream_.get()), "recording an event");
+  check_cuda(cuda().cuEventRecord(start_.get(), stream_.get()), "recording an event");
   launch();
-  check_cuda(cudaEventRecord(end_.get(), stream_.get()), "recording an event");
-  check_cuda(cudaStreamSynchronize(stream_.get()), "waiting for the chase");
+  check_cuda(cuda().cuEventRecord(end_.get(), stream_.get()), "recording an event");
+  check_cuda(cuda().cuStreamSynchronize(stream_.get()), "waiting for the chase");
   return seconds_between(start_, end_);
 }
 
@@ -204,8 +205,9 @@ double ChaseOnGpu::round(std::uint32_t loads) {
   try {
     gate_->hold(stream_.get());
     const auto flags = static_cast<std::size_t>(multiprocessors_) * sizeof(std::uint32_t);
-    check_cuda(cudaMemsetAsync(has_run(0), 0, flags, stream_.get()), "clearing marks");
-    check_cuda(cudaEventRecord(start_.get(), stream_.get()), "recording an event");
+    check_cuda(cuda().cuMemsetD8Async(address_of(has_run(0)), 0, flags, stream_.get()),
+               "clearing marks");
+    check_cuda(cuda().cuEventRecord(start_.get(), stream_.get()), "recording an event");
     Chase chase = chase_;
     chase.loads = loads;
     for (int i = 0; i < multiprocessors_; ++i) {
@@ -213,13 +215,13 @@ double ChaseOnGpu::round(std::uint32_t loads) {
       launch_chase_on(chase, i, multiprocessors_, has_run(i), stream_.get());
       chase.first = follow(chase.first, loads);
     }
-    check_cuda(cudaEventRecord(end_.get(), stream_.get()), "recording an event");
+    check_cuda(cuda().cuEventRecord(end_.get(), stream_.get()), "recording an event");
   } catch (...) {
     gate_->open();
     throw;
   }
   gate_->open();
-  check_cuda(cudaStreamSynchronize(stream_.get()), "waiting for the chase");
+  check_cuda(cuda().cuStreamSynchronize(stream_.get()), "waiting for the chase");
   return seconds_between(start_, end_);
 }
 
@@ -263,7 +265,8 @@ void ChaseOnGpu::time_overhead() {
 // Seconds of a chase on one multiprocessor; none where no block came there.
 std::optional<double> ChaseOnGpu::seconds_on(int multiprocessor, std::uint32_t loads) {
   std::uint32_t* const ran = has_run(0);
-  check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), stream_.get()), "clearing a mark");
+  check_cuda(cuda().cuMemsetD8Async(address_of(ran), 0, sizeof(unsigned), stream_.get()),
+             "clearing a mark");
   Chase chase = chase_;
   chase.loads = loads;
   const double seconds = seconds_of(

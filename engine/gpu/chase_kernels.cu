@@ -1,13 +1,11 @@
 #include "gpu/chase_kernels.h"
-#include "gpu/check.h"
 
-namespace tierscope {
-namespace {
+namespace tierscope::chase_kernels {
 
 constexpr int kUnroll = 16;
 
-__global__ void lay(std::byte* start, std::size_t stride, const std::uint32_t* next,
-                    std::uint32_t slots) {
+extern "C" __global__ void chain_lay(std::byte* start, std::size_t stride,
+                                     const std::uint32_t* next, std::uint32_t slots) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < slots; i += step) {
     *reinterpret_cast<std::byte**>(start + i * stride) = start + next[i] * stride;
@@ -37,9 +35,9 @@ __device__ void walk(const Chase& chase) {
   tell_end(chase, at);
 }
 
-__global__ void chase_once(Chase chase) { walk(chase); }
+extern "C" __global__ void chase_once(Chase chase) { walk(chase); }
 
-__global__ void chase_bulk(Chase chase) {
+extern "C" __global__ void chase_bulk(Chase chase) {
 #if __CUDA_ARCH__ >= 900
   __shared__ __align__(16) std::uint64_t link[2];
   __shared__ __align__(8) std::uint64_t arrived;
@@ -82,35 +80,10 @@ __device__ int current_multiprocessor() {
   return id;
 }
 
-__global__ void chase_on(Chase chase, int multiprocessor, unsigned* ran) {
+extern "C" __global__ void chase_on(Chase chase, int multiprocessor, unsigned* ran) {
   if (current_multiprocessor() != multiprocessor) return;
   if (atomicExch(ran, 1U) != 0) return;  // Another block came here first.
   walk(chase);
 }
 
-}  // namespace
-
-void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
-               cudaStream_t stream) {
-  lay<<<512, 256, 0, stream>>>(start, stride, next, slots);
-  check_cuda(cudaGetLastError(), "laying out the chase");
-}
-
-void launch_chase(const Chase& chase, cudaStream_t stream) {
-  chase_once<<<1, 1, 0, stream>>>(chase);
-  check_cuda(cudaGetLastError(), "launching the chase");
-}
-
-void launch_bulk_chase(const Chase& chase, cudaStream_t stream) {
-  chase_bulk<<<1, 1, 0, stream>>>(chase);
-  check_cuda(cudaGetLastError(), "launching the chase");
-}
-
-void launch_chase_on(const Chase& chase, int multiprocessor, int multiprocessors, unsigned* ran,
-                     cudaStream_t stream) {
-  // Blocks spread over all multiprocessors before any takes a second one.
-  chase_on<<<static_cast<unsigned>(multiprocessors), 1, 0, stream>>>(chase, multiprocessor, ran);
-  check_cuda(cudaGetLastError(), "launching the chase");
-}
-
-}  // namespace tierscope
+}  // namespace tierscope::chase_kernels

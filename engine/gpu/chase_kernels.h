@@ -1,7 +1,7 @@
 // A chain of dependent loads by one thread of a GPU.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tierscope {
 // Writes at each slot, `stride` bytes apart from `start`, the address of the slot that follows it.
 // `next` is memory of the GPU.
 void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
-               cudaStream_t stream);
+               CUstream stream);
 
 // A chase of `loads` steps from slot `first`; the slot where it ends goes to *last.
 struct Chase {
@@ -21,11 +21,11 @@ struct Chase {
   std::uint32_t loads;
   std::uint32_t* last;
 };
-void launch_chase(const Chase& chase, cudaStream_t stream);
+void launch_chase(const Chase& chase, CUstream stream);
 // The same with a bulk copy (TMA) of 16 bytes for each link; start and stride are multiples of 16.
-void launch_bulk_chase(const Chase& chase, cudaStream_t stream);
+void launch_bulk_chase(const Chase& chase, CUstream stream);
 // The same on one of the multiprocessors; *ran, 0 before, becomes 1 if a block got there.
 void launch_chase_on(const Chase& chase, int multiprocessor, int multiprocessors, unsigned* ran,
-                     cudaStream_t stream);
+                     CUstream stream);
 
 }  // namespace tierscope

@@ -1,7 +1,7 @@
 // CUDA's errors as ours.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <string>
 
@@ -9,6 +9,9 @@ namespace tierscope {
 
 // Throws for anything but success, naming what was being done: Unavailable where memory ran out,
 // UnusableProcess where the error leaves the GPU's context unusable, else Failure.
-void check_cuda(cudaError_t error, const std::string& doing);
+void check_cuda(CUresult error, const std::string& doing);
+
+// As in "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
+std::string describe(CUresult error);
 
 }  // namespace tierscope

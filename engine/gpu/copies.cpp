@@ -128,7 +128,7 @@ class Copies final : public GpuCopies {
     const double start = now_seconds();
     for (int i = 0; i < count; ++i) {
       lane.queue_copies();
-      check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for a copy");
+      check_cuda(cuda().cuStreamSynchronize(lane.stream.get()), "waiting for a copy");
     }
     const double seconds = now_seconds() - start;
     const double lost_share = lost.share();

@@ -1,21 +1,11 @@
-#include <algorithm>
 #include <cstdint>
 
-#include "gpu/check.h"
 #include "gpu/copy_kernels.h"
 
-namespace tierscope {
-namespace {
+namespace tierscope::copy_kernels {
 
-constexpr int kThreads = 512;
-constexpr int kUnroll = 4;  // Loads in flight a thread before its first store.
-constexpr int kExchangeThreads = 1024;
-
-// Bulk copies: a ring of stages in shared memory, half of them loading while half are storing.
-constexpr int kStages = 8;
+// Bulk copies: half of the stages are loading while half are storing.
 [[maybe_unused]] constexpr int kAhead = kStages / 2;
-constexpr unsigned kStageBytes = 8192;
-constexpr unsigned kBulkShared = kStages * kStageBytes;
 
 // Loads go past the L1 (__ldcg): a thread comes back to the same places in every pass.
 __device__ void copy_vectors(uint4* to, const uint4* from, std::size_t count) {
@@ -38,7 +28,7 @@ __device__ void copy_bytes(std::byte* to, const std::byte* from, std::size_t cou
   for (; i < count; i += threads) to[i] = static_cast<std::byte>(__ldcg(bytes + i));
 }
 
-__global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads)
     copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes) {
   constexpr std::size_t kVector = sizeof(uint4);
   const auto skew = reinterpret_cast<std::uintptr_t>(to) % kVector;
@@ -57,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // Of each block every other warp copies one way, the rest the other way. A block waits for both
 // ways before its next chunk, so that neither gets ahead of the other by more than that.
-__global__ void __launch_bounds__(kExchangeThreads)
+extern "C" __global__ void __launch_bounds__(kExchangeThreads)
     exchange(CopyEnds there, CopyEnds back, std::size_t bytes, int passes) {
   constexpr unsigned kWarp = 32;
   constexpr std::size_t kChunk = kExchangeThreads / 2;
@@ -112,7 +102,8 @@ __device__ void store_stage(std::byte* to, unsigned stage, unsigned bytes) {
 #endif
 
 // One thread a block drives the unit. Chunk k of the block's own goes through stage k % kStages.
-__global__ void bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes) {
+extern "C" __global__ void bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                                     int passes) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) std::byte ring[];
   __shared__ __align__(8) std::uint64_t loaded[kStages];
@@ -158,65 +149,4 @@ __global__ void bulk_copy(std::byte* to, const std::byte* from, std::size_t byte
 #endif
 }
 
-int blocks_at_once(const void* kernel, int threads, std::size_t shared) {
-  int gpu = 0;
-  int multiprocessors = 0;
-  int each = 0;
-  check_cuda(cudaGetDevice(&gpu), "asking for the current GPU");
-  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, gpu),
-             "counting multiprocessors");
-  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, shared),
-             "asking for a kernel's occupancy");
-  return multiprocessors * each;
-}
-
-constexpr int kBulkThreads = 32;
-
-void allow_shared_memory() {
-  check_cuda(cudaFuncSetAttribute(bulk_copy, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(kBulkShared)),
-             "asking for shared memory");
-}
-
-}  // namespace
-
-int most_copy_blocks() { return blocks_at_once(reinterpret_cast<const void*>(copy), kThreads, 0); }
-
-int single_pass_copy_blocks(std::size_t bytes) {
-  constexpr std::size_t kEach = std::size_t{kThreads} * kUnroll * sizeof(uint4);
-  return static_cast<int>(std::clamp<std::size_t>((bytes + kEach - 1) / kEach, 1, 1U << 30));
-}
-
-void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,
-                 int blocks, cudaStream_t stream) {
-  copy<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(destination, source, bytes, passes);
-  check_cuda(cudaGetLastError(), "launching the copy kernel");
-}
-
-int most_exchange_blocks() {
-  return blocks_at_once(reinterpret_cast<const void*>(exchange), kExchangeThreads, 0);
-}
-
-void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
-                     int blocks, cudaStream_t stream) {
-  exchange<<<static_cast<unsigned>(blocks), kExchangeThreads, 0, stream>>>(there, back, bytes,
-                                                                           passes);
-  check_cuda(cudaGetLastError(), "launching the kernel that copies both ways");
-}
-
-bool has_bulk_copy(int compute_capability_major) { return compute_capability_major >= 9; }
-
-int most_bulk_blocks() {
-  allow_shared_memory();
-  return blocks_at_once(reinterpret_cast<const void*>(bulk_copy), kBulkThreads, kBulkShared);
-}
-
-void launch_bulk_copy(std::byte* destination, const std::byte* source, std::size_t bytes,
-                      int passes, int blocks, cudaStream_t stream) {
-  allow_shared_memory();
-  bulk_copy<<<static_cast<unsigned>(blocks), kBulkThreads, kBulkShared, stream>>>(
-      destination, source, bytes, passes);
-  check_cuda(cudaGetLastError(), "launching the bulk copy kernel");
-}
-
-}  // namespace tierscope
+}  // namespace tierscope::copy_kernels

@@ -1,11 +1,21 @@
 // Copies by a GPU's multiprocessors.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <cstddef>
 
 namespace tierscope {
+
+// How the kernels are written, and so launched.
+namespace copy_kernels {
+inline constexpr int kThreads = 512;
+inline constexpr int kUnroll = 4;  // Loads in flight a thread before its first store.
+inline constexpr int kExchangeThreads = 1024;
+// Bulk copies: a ring of stages in shared memory.
+inline constexpr int kStages = 8;
+inline constexpr unsigned kStageBytes = 8192;
+}  // namespace copy_kernels
 
 // All of these are about the current GPU.
 
@@ -18,7 +28,7 @@ int single_pass_copy_blocks(std::size_t bytes);
 // Copies `bytes` `passes` times, in 16-byte vectors where both ends are aligned alike (the odd
 // bytes before and after one by one), else byte by byte.
 void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,
-                 int blocks, cudaStream_t stream);
+                 int blocks, CUstream stream);
 
 struct CopyEnds {
   std::byte* to;
@@ -30,12 +40,12 @@ struct CopyEnds {
 // 16 bytes.
 int most_exchange_blocks();
 void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
-                     int blocks, cudaStream_t stream);
+                     int blocks, CUstream stream);
 
 // The copy with the bulk copy unit (TMA), through shared memory. Both ends are aligned to 16 bytes.
 bool has_bulk_copy(int compute_capability_major);
 int most_bulk_blocks();
 void launch_bulk_copy(std::byte* destination, const std::byte* source, std::size_t bytes,
-                      int passes, int blocks, cudaStream_t stream);
+                      int passes, int blocks, CUstream stream);
 
 }  // namespace tierscope

@@ -97,7 +97,7 @@ void put_in_turn(CopyRun& run) {
 
 // Each stream has a queue of its GPU to itself: see kQueues.
 void require_queues(const CopyRun& run) {
-  std::map<int, std::set<cudaStream_t>> streams;
+  std::map<int, std::set<CUstream>> streams;
   for (const Lane& lane : run.lanes) {
     if (lane.ours) streams[lane.transfer->gpu].insert(lane.stream.get());
   }

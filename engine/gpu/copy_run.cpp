@@ -19,7 +19,7 @@ void bring_back(const CopyRun& run) {
     const OnGpu on(lane.transfer->gpu);
     if (lane.from == lane.to && !lane.transfer->source.on_host()) {
       lane.from->prefetch_to_gpu(lane.transfer->gpu, lane.stream.get());
-      check_cuda(cudaStreamSynchronize(lane.stream.get()), "moving managed memory");
+      check_cuda(cuda().cuStreamSynchronize(lane.stream.get()), "moving managed memory");
     } else {
       for (const Buffer* buffer : {lane.from, lane.to}) {
         if (buffer->managed()) buffer->move_home();
@@ -29,10 +29,10 @@ void bring_back(const CopyRun& run) {
 }
 
 void queue(Lane& lane) {
-  check_cuda(cudaEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
+  check_cuda(cuda().cuEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
   for (const Event& checkpoint : lane.checkpoints) {
     lane.queue_copies();
-    check_cuda(cudaEventRecord(checkpoint.get(), lane.stream.get()), "recording an event");
+    check_cuda(cuda().cuEventRecord(checkpoint.get(), lane.stream.get()), "recording an event");
   }
 }
 
@@ -51,19 +51,20 @@ std::vector<double> bytes_by_transfer(const CopyRun& run) {
 void wait_for_all(const CopyRun& run) {
   for (const Lane& lane : run.lanes) {
     if (lane.ours)
-      check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for the transfers");
+      check_cuda(cuda().cuStreamSynchronize(lane.stream.get()), "waiting for the transfers");
   }
 }
 
 void hold_and_queue(CopyRun& run) {
   std::set<int> referred;
-  std::set<cudaStream_t> held;
+  std::set<CUstream> held;
   for (Lane& lane : run.lanes) {
     if (!lane.ours) continue;
     const OnGpu on(lane.transfer->gpu);
     if (referred.insert(lane.transfer->gpu).second) {
-      check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
-                 "recording an event");
+      check_cuda(
+          cuda().cuEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
+          "recording an event");
     }
     if (held.insert(lane.stream.get()).second) run.gate->hold(lane.stream.get());
     queue(lane);

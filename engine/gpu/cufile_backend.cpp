@@ -76,7 +76,7 @@ class CufileStream : public Backend {
 
   ~CufileStream() override {
     for (StreamGroup& group : busy_) {
-      cudaStreamSynchronize(group.stream.get());
+      cuda().cuStreamSynchronize(group.stream.get());
       idle_.push_back(group.stream);
     }
     for (const Stream& stream : idle_) use_.library().deregister_stream(stream.get());
@@ -137,8 +137,8 @@ class CufileStream : public Backend {
   // Moves what ended out of busy_.
   void collect() {
     for (auto group = busy_.begin(); group != busy_.end();) {
-      const cudaError_t state = cudaStreamQuery(group->stream.get());
-      if (state == cudaErrorNotReady) {
+      const CUresult state = cuda().cuStreamQuery(group->stream.get());
+      if (state == CUDA_ERROR_NOT_READY) {
         ++group;
         continue;
       }

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -10,20 +11,22 @@
 namespace tierscope {
 namespace {
 
-// Records are laid out by CUPTI's major version, so only the one of our headers will do.
-std::string library_name() { return fmt::format("libcupti.so.{}", CUDA_VERSION / 1000); }
+// What we read of records is laid out alike in these.
+constexpr std::array<const char*, 2> kNames{"libcupti.so.13", "libcupti.so.12"};
 
 void* open_library() {
-  std::vector<std::string> places{library_name()};
+  std::vector<std::string> folders{""};
   if (const char* folder = std::getenv("TIERSCOPE_CUPTI")) {
-    places.insert(places.begin(), fmt::format("{}/{}", folder, library_name()));
+    folders.insert(folders.begin(), fmt::format("{}/", folder));
   }
   for (const char* folder :
        {"extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
-    places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, library_name()));
+    folders.push_back(fmt::format("/usr/local/cuda/{}/", folder));
   }
-  for (const std::string& place : places) {
-    if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  for (const std::string& folder : folders) {
+    for (const char* name : kNames) {
+      if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    }
   }
   return nullptr;
 }
@@ -31,14 +34,14 @@ void* open_library() {
 template <typename Function>
 void resolve(void* library, const char* name, Function& function, std::string& missing) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) missing = fmt::format("this {} has no {}", library_name(), name);
+  if (function == nullptr) missing = fmt::format("this libcupti.so has no {}", name);
 }
 
 Cupti load_cupti() {
   Cupti found;
   void* library = open_library();
   if (library == nullptr) {
-    found.missing = library_name() + " was not found";
+    found.missing = fmt::format("neither {} nor {} was found", kNames[0], kNames[1]);
     return found;
   }
   resolve(library, "cuptiActivityRegisterCallbacks", found.register_callbacks, found.missing);

@@ -1,7 +1,8 @@
 // NVIDIA's tracing library (CUPTI), loaded at run time.
 #pragma once
 
-#include <cupti.h>
+#include <cupti_activity.h>
+#include <cupti_callbacks.h>
 
 #include <string>
 

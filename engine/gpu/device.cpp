@@ -9,7 +9,7 @@
 #include "errors.h"
 #include "gpu/check.h"
 #include "gpu/devices.h"
-#include "gpu/gate.h"
+#include "gpu/kernel.h"
 #include "threads/affinity.h"
 
 namespace tierscope {
@@ -30,14 +30,11 @@ bool run_on(const std::vector<int>& cpus) {
 // Enables access of `gpu` to `peer`'s memory; false where it cannot have it.
 bool enable_peer(int gpu, int peer) {
   int can = 0;
-  check_cuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
+  check_cuda(cuda().cuDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
   if (can == 0) return false;
   const OnGpu on(gpu);
-  const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
-  if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();
-    return true;
-  }
+  const CUresult error = cuda().cuCtxEnablePeerAccess(context_of(peer), 0);
+  if (error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return true;
   check_cuda(error, fmt::format("enabling access of GPU {} to GPU {}'s memory", gpu, peer));
   return true;
 }
@@ -56,12 +53,10 @@ void require_gpu(int gpu) {
         "name one of those, or widen CUDA_VISIBLE_DEVICES");
   }
   const OnGpu on(gpu);
-  check_cuda(cudaFree(nullptr), fmt::format("starting GPU {}", gpu));
   if (!runs_kernels()) {
-    throw Unavailable(
-        Cause::kGpuFeature,
-        fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
-        "use a GPU of compute capability 7.5 or newer: CUDA 13 builds for nothing older");
+    throw Unavailable(Cause::kGpuFeature,
+                      fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
+                      "use a GPU of compute capability 7.0 or newer");
   }
 }
 
@@ -77,57 +72,70 @@ void require_peer(int gpu, int peer) {
   enable_peer(peer, gpu);
 }
 
-int attribute_of(int gpu, cudaDeviceAttr attribute) {
+int attribute_of(int gpu, CUdevice_attribute attribute) {
   int value = 0;
-  check_cuda(cudaDeviceGetAttribute(&value, attribute, gpu), "asking for a GPU's attribute");
+  check_cuda(loaded_driver().cuDeviceGetAttribute(&value, attribute, gpu),
+             "asking for a GPU's attribute");
   return value;
 }
 
+int capability_of(int gpu) {
+  return 10 * attribute_of(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute_of(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
 bool reaches_pageable_memory(int gpu) {
-  return attribute_of(gpu, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
+  return attribute_of(gpu, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) != 0;
 }
 
 std::string name_of(int gpu) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, gpu), "asking for a GPU's properties");
-  return properties.name;
+  std::array<char, 256> name{};
+  check_cuda(loaded_driver().cuDeviceGetName(name.data(), static_cast<int>(name.size()), gpu),
+             "asking for a GPU's name");
+  return name.data();
 }
 
 std::string pci_address_of(int gpu) {
   std::array<char, 32> address{};
-  check_cuda(cudaDeviceGetPCIBusId(address.data(), address.size(), gpu),
-             "asking for a GPU's PCI address");
+  check_cuda(
+      loaded_driver().cuDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), gpu),
+      "asking for a GPU's PCI address");
   return address.data();
 }
 
 OnGpu::OnGpu(int gpu) {
-  check_cuda(cudaGetDevice(&before_), "asking for the current GPU");
-  check_cuda(cudaSetDevice(gpu), fmt::format("turning to GPU {}", gpu));
+  check_cuda(cuda().cuCtxGetCurrent(&before_), "asking for the current GPU");
+  check_cuda(cuda().cuCtxSetCurrent(context_of(gpu)), fmt::format("turning to GPU {}", gpu));
+}
+
+OnGpu::~OnGpu() {
+  if (before_ != nullptr) cuda().cuCtxSetCurrent(before_);
 }
 
 Stream make_stream(int gpu) {
   const OnGpu on(gpu);
-  cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-  return {stream, cudaStreamDestroy};
+  CUstream stream = nullptr;
+  check_cuda(cuda().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+  return {stream, [](CUstream made) { cuda().cuStreamDestroy(made); }};
 }
 
 void copy_and_wait(void* to, const void* from, std::size_t bytes, const Stream& stream,
                    const std::string& doing) {
-  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.get()), doing);
-  check_cuda(cudaStreamSynchronize(stream.get()), doing);
+  check_cuda(cuda().cuMemcpyAsync(address_of(to), address_of(from), bytes, stream.get()), doing);
+  check_cuda(cuda().cuStreamSynchronize(stream.get()), doing);
 }
 
 Event make_event(int gpu) {
   const OnGpu on(gpu);
-  cudaEvent_t event = nullptr;
-  check_cuda(cudaEventCreate(&event), "making an event");
+  CUevent event = nullptr;
+  check_cuda(cuda().cuEventCreate(&event, CU_EVENT_DEFAULT), "making an event");
   return Event(event);
 }
 
 double seconds_between(const Event& from, const Event& to) {
   float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "reading the GPU's clock");
+  check_cuda(cuda().cuEventElapsedTime(&milliseconds, from.get(), to.get()),
+             "reading the GPU's clock");
   return static_cast<double>(milliseconds) / 1e3;
 }
 
@@ -135,7 +143,7 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
   const OnGpu on(gpu);
   std::size_t free = 0;
   std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
+  check_cuda(cuda().cuMemGetInfo(&free, &total), "asking for a GPU's free memory");
   if (bytes + kReserve > free && bytes > (std::size_t{1} << 20)) {
     throw Unavailable(
         Cause::kMemory,
@@ -146,9 +154,9 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
             static_cast<double>(kReserve) / 0x1p30),
         "ask for a smaller size, or end what else uses the GPU");
   }
-  void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, bytes), fmt::format("allocating memory of GPU {}", gpu));
-  return GpuBytes(static_cast<std::byte*>(memory));
+  CUdeviceptr memory = 0;
+  check_cuda(cuda().cuMemAlloc(&memory, bytes), fmt::format("allocating memory of GPU {}", gpu));
+  return GpuBytes(reinterpret_cast<std::byte*>(memory));
 }
 
 OnCpu::OnCpu(int cpu) {

@@ -1,10 +1,11 @@
 #include "gpu/devices.h"
 
-#include <cuda_runtime_api.h>
-
 #include <cstdlib>
 #include <string>
 
+#include "errors.h"
+#include "gpu/check.h"
+#include "gpu/driver.h"
 #include "gpu/driver_version.h"
 
 namespace tierscope {
@@ -26,28 +27,30 @@ void prepare_cuda() {
 
 GpuRuntime gpu_runtime() {
   prepare_cuda();
-  GpuRuntime found{.built = true,
-                   .runtime = CUDART_VERSION,
-                   .driver = 0,
-                   .devices = 0,
-                   .error = {},
-                   .remedy = {}};
-  cudaDriverGetVersion(&found.driver);  // Gives 0, and no error, where there is no driver.
-  const std::string needed = "install " + needed_driver(CUDART_VERSION) + " or newer";
+  GpuRuntime found{
+      .built = true, .cuda = CUDA_VERSION, .driver = 0, .devices = 0, .error = {}, .remedy = {}};
+  const std::string needed = "install " + driver_for(kOldestCuda) + " or newer";
   found.remedy = needed + ", and in a container pass the GPU on";
+  try {
+    found.driver = loaded_driver().version;
+  } catch (const Failure& error) {
+    found.error = error.what();
+    return found;
+  }
   if (found.driver == 0) {
     found.error = "no NVIDIA driver (libcuda.so.1) was found";
     return found;
   }
-  if (driver_is_too_old(found.driver, CUDART_VERSION)) {
-    found.error = too_old_reason(found.driver, CUDART_VERSION);
+  if (found.driver < kOldestCuda) {
+    found.error = too_old_reason(found.driver, kOldestCuda);
     found.remedy = needed;
     return found;
   }
-  const cudaError_t error = cudaGetDeviceCount(&found.devices);
-  if (error != cudaSuccess) {
+  CUresult error = loaded_driver().cuInit(0);
+  if (error == CUDA_SUCCESS) error = loaded_driver().cuDeviceGetCount(&found.devices);
+  if (error != CUDA_SUCCESS) {
     found.devices = 0;
-    found.error = cudaGetErrorString(error);
+    found.error = describe(error);
   } else if (found.devices == 0) {
     found.error = "no GPU was found";
   }

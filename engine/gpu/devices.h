@@ -7,8 +7,8 @@
 namespace tierscope {
 
 struct GpuRuntime {
-  bool built;          // This build has the CUDA runtime.
-  int runtime;         // Its version as CUDA counts it, 13000 for 13.0.
+  bool built;          // This build has the GPU part.
+  int cuda;            // The CUDA that it was built with, as CUDA counts versions: 13000 for 13.0.
   int driver;          // The newest CUDA version that the driver takes; 0 without a driver.
   int devices;         // GPUs that can be used.
   std::string error;   // Why there are none,

@@ -1,4 +1,4 @@
-// Which driver a CUDA runtime needs. Plain values; nothing here asks the machine.
+// Which driver has what CUDA. Plain values; nothing here asks the machine.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@ namespace tierscope {
 // "13.0" of 13000, as CUDA numbers its versions.
 std::string cuda_version(int number);
 
-// Whether there is a driver, for CUDA `driver`, and it is too old for the runtime: one of the same
-// major version serves every minor one (CUDA C++ Best Practices Guide, "Minor Version
-// Compatibility").
-bool driver_is_too_old(int driver, int runtime);
+// The first driver of a CUDA version, as in "NVIDIA driver 525" of 12.0.
+std::string driver_for(int cuda);
 
-// Says so, with both versions.
-std::string too_old_reason(int driver, int runtime);
+// Says that a driver for CUDA `driver` is too old for what needs CUDA `needed`.
+std::string too_old_reason(int driver, int needed);
 
-// The driver that a runtime needs at least, as in "NVIDIA driver 580".
-std::string needed_driver(int runtime);
+// Throws Unavailable where the driver cannot tell NUMA nodes of the host apart, as managed memory
+// needs it.
+void require_driver_of_host_nodes(int driver);
 
 }  // namespace tierscope

@@ -1,7 +1,7 @@
 // Holds streams of any number of GPUs until all their work is queued, and lets them go at once.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 namespace tierscope {
 
@@ -15,7 +15,7 @@ class Gate {
   // From here to open(), streams given to hold() stop there. However long it takes: nothing but
   // open() and give_up() let them go on.
   virtual void close() = 0;
-  virtual void hold(cudaStream_t stream) = 0;
+  virtual void hold(CUstream stream) = 0;
   virtual void open() = 0;
   // In place of open() where something went wrong: lets this process's streams end.
   virtual void give_up() noexcept = 0;
@@ -29,7 +29,7 @@ class HostGate final : public Gate {
   ~HostGate() override;
 
   void close() override { ++round_; }
-  void hold(cudaStream_t stream) override;
+  void hold(CUstream stream) override;
   void open() override;
   void give_up() noexcept override { open(); }
 
@@ -43,13 +43,10 @@ class HostGate final : public Gate {
 
 // Holds the stream until `flag` or `other` has come to `round`.
 void hold_until(const volatile unsigned* flag, const volatile unsigned* other, unsigned round,
-                cudaStream_t stream);
+                CUstream stream);
 // Holds the stream until `flag` has come to `round`, then sets `count` others to it. `others` is
 // memory of the GPU.
 void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* others, int count,
-                  unsigned round, cudaStream_t stream);
-
-// Whether this build holds kernels that the current GPU can run.
-bool runs_kernels();
+                  unsigned round, CUstream stream);
 
 }  // namespace tierscope

@@ -7,6 +7,24 @@
 
 namespace tierscope {
 
+namespace {
+
+CUresult copy_rows(std::byte* destination, const std::byte* source, std::size_t pitch,
+                   std::size_t row_bytes, std::size_t rows, const Stream& stream) {
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.srcDevice = address_of(source);
+  copy.srcPitch = pitch;
+  copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.dstDevice = address_of(destination);
+  copy.dstPitch = pitch;
+  copy.WidthInBytes = row_bytes;
+  copy.Height = rows;
+  return cuda().cuMemcpy2DAsync(&copy, stream.get());
+}
+
+}  // namespace
+
 void Lane::queue_copies() {
   std::byte* destination = to->data() + first;
   const std::byte* source = from->data() + first;
@@ -24,12 +42,11 @@ void Lane::queue_copies() {
         if (row_bytes == 0) {
           const std::size_t piece = bytes / static_cast<std::size_t>(pieces);
           const std::size_t at = piece * (done++ % static_cast<std::size_t>(pieces));
-          check_cuda(cudaMemcpyAsync(destination + at, source + at, piece, cudaMemcpyDefault,
-                                     stream.get()),
+          check_cuda(cuda().cuMemcpyAsync(address_of(destination + at), address_of(source + at),
+                                          piece, stream.get()),
                      "copying");
         } else {
-          check_cuda(cudaMemcpy2DAsync(destination, pitch, source, pitch, row_bytes,
-                                       bytes / row_bytes, cudaMemcpyDefault, stream.get()),
+          check_cuda(copy_rows(destination, source, pitch, row_bytes, bytes / row_bytes, stream),
                      "copying rows");
         }
       }

@@ -16,8 +16,7 @@ constexpr const char* kRemedy = "build without TIERSCOPE_CUDA=0";
 }  // namespace
 
 GpuRuntime gpu_runtime() {
-  return {
-      .built = false, .runtime = 0, .driver = 0, .devices = 0, .error = kError, .remedy = kRemedy};
+  return {.built = false, .cuda = 0, .driver = 0, .devices = 0, .error = kError, .remedy = kRemedy};
 }
 
 std::unique_ptr<GpuCopies> make_gpu_copies(const GpuCopySpec&) { refuse(); }

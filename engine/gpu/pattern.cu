@@ -1,12 +1,8 @@
-#include "gpu/check.h"
 #include "gpu/pattern.h"
 #include "splitmix64.h"
 
-namespace tierscope {
-namespace {
+namespace tierscope::pattern_kernels {
 
-constexpr int kThreads = 256;
-constexpr int kBlocks = 1024;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 // By SplitMix64's mixer, so that neighbouring words share no bytes.
@@ -35,7 +31,8 @@ __device__ std::uint64_t expected_word(std::size_t at, const Pattern& pattern) {
   return word;
 }
 
-__global__ void fill(std::byte* data, std::size_t first, std::size_t bytes, Pattern pattern) {
+extern "C" __global__ void pattern_fill(std::byte* data, std::size_t first, std::size_t bytes,
+                                        Pattern pattern) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kWord;
   std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWord;
   for (; at < bytes; at += step) {
@@ -50,8 +47,9 @@ __global__ void fill(std::byte* data, std::size_t first, std::size_t bytes, Patt
   }
 }
 
-__global__ void compare(const std::byte* data, std::size_t first, std::size_t bytes,
-                        Pattern pattern, PatternMismatch* found) {
+extern "C" __global__ void pattern_compare(const std::byte* data, std::size_t first,
+                                           std::size_t bytes, Pattern pattern,
+                                           PatternMismatch* found) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kWord;
   std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWord;
   for (; at < bytes; at += step) {
@@ -66,18 +64,4 @@ __global__ void compare(const std::byte* data, std::size_t first, std::size_t by
   }
 }
 
-}  // namespace
-
-void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
-                  cudaStream_t stream) {
-  fill<<<kBlocks, kThreads, 0, stream>>>(data, first, bytes, pattern);
-  check_cuda(cudaGetLastError(), "filling a buffer");
-}
-
-void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream) {
-  compare<<<kBlocks, kThreads, 0, stream>>>(data, first, bytes, pattern, found);
-  check_cuda(cudaGetLastError(), "verifying a buffer");
-}
-
-}  // namespace tierscope
+}  // namespace tierscope::pattern_kernels

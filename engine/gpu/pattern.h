@@ -1,7 +1,7 @@
 // A pattern that no two places of a buffer share, written and compared on the GPU.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +26,10 @@ struct PatternMismatch {
 // data, aligned to 8 bytes, holds bytes [first, first + bytes) of the buffer; first is a multiple
 // of 8. data is memory that the stream's GPU reaches.
 void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
-                  cudaStream_t stream);
+                  CUstream stream);
 
 // Adds to *found, which is memory of the GPU.
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream);
+                     const Pattern& pattern, PatternMismatch* found, CUstream stream);
 
 }  // namespace tierscope

@@ -7,7 +7,7 @@ namespace tierscope {
 RankGate::RankGate(Ranks& ranks, int gpu, Flag own, const std::vector<Flag>& all)
     : ranks_(ranks), own_(own), count_(static_cast<int>(all.size())) {
   void* memory = nullptr;
-  check_cuda(cudaHostAlloc(&memory, 2 * sizeof(unsigned), cudaHostAllocPortable),
+  check_cuda(cuda().cuMemHostAlloc(&memory, 2 * sizeof(unsigned), CU_MEMHOSTALLOC_PORTABLE),
              "allocating the gate");
   host_ = static_cast<Flag>(memory);
   host_[0] = 0;
@@ -21,7 +21,7 @@ RankGate::RankGate(Ranks& ranks, int gpu, Flag own, const std::vector<Flag>& all
 
 RankGate::~RankGate() {
   give_up();
-  cudaFreeHost(const_cast<unsigned*>(host_));  // Waits for all streams first.
+  cuda().cuMemFreeHost(const_cast<unsigned*>(host_));  // Waits for all streams first.
 }
 
 void RankGate::close() {
@@ -29,7 +29,7 @@ void RankGate::close() {
   holds_leader_ = false;
 }
 
-void RankGate::hold(cudaStream_t stream) {
+void RankGate::hold(CUstream stream) {
   if (ranks_.leads() && !holds_leader_) {
     hold_and_set(host_, reinterpret_cast<volatile unsigned* const*>(all_.get()), count_, round_,
                  stream);

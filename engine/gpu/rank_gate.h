@@ -20,7 +20,7 @@ class RankGate final : public Gate {
   ~RankGate() override;
 
   void close() override;
-  void hold(cudaStream_t stream) override;
+  void hold(CUstream stream) override;
   // Waits until all ranks hold their streams.
   void open() override;
   void give_up() noexcept override;

@@ -43,8 +43,9 @@ RankMemory::RankMemory(const GpuRanksSpec& spec, Ranks& ranks)
   own_.resize(ends);
   mapped_.resize(ends);
   flag_ = std::make_unique<SharedMemory>(kind_, gpu_, sizeof(unsigned));
-  check_cuda(cudaMemset(flag_->data(), 0, sizeof(unsigned)), "preparing the gate");
-  check_cuda(cudaDeviceSynchronize(), "preparing the gate");
+  check_cuda(cuda().cuMemsetD8(address_of(flag_->data()), 0, sizeof(unsigned)),
+             "preparing the gate");
+  check_cuda(cuda().cuCtxSynchronize(), "preparing the gate");
   for (std::size_t end = 0; end < ends; ++end) {
     if (spec.copies.holds(end_of(spec.copies, end))) {
       own_[end] = std::make_unique<SharedMemory>(kind_, gpu_, bytes_);

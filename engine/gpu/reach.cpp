@@ -23,7 +23,7 @@ void require_reach(int gpu, const MemoryPlace& place, bool by_copy_engine) {
 }
 
 void require_bulk_copies(int gpu) {
-  const int major = attribute_of(gpu, cudaDevAttrComputeCapabilityMajor);
+  const int major = attribute_of(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   if (has_bulk_copy(major)) return;
   throw Unavailable(
       Cause::kGpuFeature,

@@ -28,13 +28,13 @@ std::vector<std::byte> numbered(std::size_t count) {
 }
 
 void upload(std::byte* to, const std::vector<std::byte>& from) {
-  check_cuda(cudaMemcpy(to, from.data(), from.size(), cudaMemcpyDefault), "uploading");
+  check_cuda(cuda().cuMemcpy(address_of(to), address_of(from.data()), from.size()), "uploading");
 }
 
 template <typename Value>
 std::vector<Value> download(const void* from, std::size_t count) {
   std::vector<Value> values(count);
-  check_cuda(cudaMemcpy(values.data(), from, count * sizeof(Value), cudaMemcpyDefault),
+  check_cuda(cuda().cuMemcpy(address_of(values.data()), address_of(from), count * sizeof(Value)),
              "downloading");
   return values;
 }
@@ -47,7 +47,7 @@ struct CopyCase {
   int blocks;
 };
 
-using LaunchCopy = void (*)(std::byte*, const std::byte*, std::size_t, int, int, cudaStream_t);
+using LaunchCopy = void (*)(std::byte*, const std::byte*, std::size_t, int, int, CUstream);
 
 void check_copy(int gpu, const char* name, LaunchCopy launch, const CopyCase& given) {
   const std::size_t room = given.size + 2 * kGuard;
@@ -55,10 +55,10 @@ void check_copy(int gpu, const char* name, LaunchCopy launch, const CopyCase& gi
   const GpuBytes destination = make_gpu_bytes(gpu, room);
   const std::vector<std::byte> pattern = numbered(room);
   upload(source.get(), pattern);
-  check_cuda(cudaMemset(destination.get(), 0xa5, room), "clearing");
+  check_cuda(cuda().cuMemsetD8(address_of(destination.get()), 0xa5, room), "clearing");
   launch(destination.get() + given.to, source.get() + given.from, given.size, given.passes,
          given.blocks, nullptr);
-  check_cuda(cudaDeviceSynchronize(), name);
+  check_cuda(cuda().cuCtxSynchronize(), name);
   std::vector<std::byte> expected(room, std::byte{0xa5});
   std::copy_n(pattern.begin() + static_cast<std::ptrdiff_t>(given.from), given.size,
               expected.begin() + static_cast<std::ptrdiff_t>(given.to));
@@ -92,10 +92,10 @@ void check_exchange(int gpu, std::size_t size, int passes, int blocks) {
   const std::size_t second = (room + 15) / 16 * 16;  // Of two, in the same memory.
   const std::vector<std::byte> pattern = numbered(2 * room);
   upload(from.get(), pattern);
-  check_cuda(cudaMemset(to.get(), 0xa5, 2 * room), "clearing");
+  check_cuda(cuda().cuMemsetD8(address_of(to.get()), 0xa5, 2 * room), "clearing");
   launch_exchange({to.get(), from.get()}, {to.get() + second, from.get() + second}, size, passes,
                   blocks, nullptr);
-  check_cuda(cudaDeviceSynchronize(), "copying both ways");
+  check_cuda(cuda().cuCtxSynchronize(), "copying both ways");
   std::vector<std::byte> expected(2 * room, std::byte{0xa5});
   for (const std::size_t at : {std::size_t{0}, second}) {
     std::copy_n(pattern.begin() + static_cast<std::ptrdiff_t>(at), size,
@@ -119,7 +119,7 @@ int check_exchanges(int gpu) {
 }
 
 int check_bulk_copies(int gpu) {
-  if (!has_bulk_copy(attribute_of(gpu, cudaDevAttrComputeCapabilityMajor))) return 0;
+  if (!has_bulk_copy(attribute_of(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR))) return 0;
   int count = 0;
   for (const std::size_t size : {1, 15, 16, 17, 8191, 8192, 8208, 100003, 1048581, 4194304}) {
     for (const std::size_t offset : {0, 16, 48}) {
@@ -140,7 +140,8 @@ void check_pattern(int gpu, std::size_t size, const Pattern& pattern) {
   const GpuBytes found = make_gpu_bytes(gpu, sizeof(PatternMismatch));
   const PatternMismatch none{};
   const auto compare = [&] {
-    check_cuda(cudaMemcpy(found.get(), &none, sizeof none, cudaMemcpyDefault), "clearing");
+    check_cuda(cuda().cuMemcpy(address_of(found.get()), address_of(&none), sizeof none),
+               "clearing");
     compare_pattern(data.get(), 0, size, pattern, reinterpret_cast<PatternMismatch*>(found.get()),
                     nullptr);
     return download<PatternMismatch>(found.get(), 1).front();
@@ -150,7 +151,7 @@ void check_pattern(int gpu, std::size_t size, const Pattern& pattern) {
     throw Failure(fmt::format("GPU {}: a pattern differs from itself", gpu));
   std::byte* middle = data.get() + size / 2;
   const std::byte flipped = download<std::byte>(middle, 1).front() ^ std::byte{1};
-  check_cuda(cudaMemcpy(middle, &flipped, 1, cudaMemcpyDefault), "flipping a bit");
+  check_cuda(cuda().cuMemcpy(address_of(middle), address_of(&flipped), 1), "flipping a bit");
   const PatternMismatch one = compare();
   if (one.bytes != 1 || one.first != size / 2) {
     throw Failure(fmt::format("GPU {}: one wrong byte at {} of {} was found as {} at {}", gpu,
@@ -196,7 +197,7 @@ void check_stream(int gpu, GpuOperation operation, std::size_t count, int passes
                       .sum = reinterpret_cast<unsigned long long*>(memory[3].get()),
                       .access_size = 32,
                       .seed = 3};
-  check_cuda(cudaMemset(arrays.sum, 0, sizeof(unsigned long long)), "clearing");
+  check_cuda(cuda().cuMemsetD8(address_of(arrays.sum), 0, sizeof(unsigned long long)), "clearing");
   fill_stream(arrays, operation, nullptr);
   launch_stream(arrays, operation, passes, blocks, nullptr);
   const auto sum = download<unsigned long long>(arrays.sum, 1).front();
@@ -239,7 +240,7 @@ int check_streams(int gpu) {
 }
 
 int check_chases(int gpu) {
-  const bool bulk = has_bulk_copy(attribute_of(gpu, cudaDevAttrComputeCapabilityMajor));
+  const bool bulk = has_bulk_copy(attribute_of(gpu, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
   int count = 0;
   for (const std::uint32_t slots : {2, 3, 17, 1000}) {
     for (const std::size_t stride : {8, 32, 264}) {
@@ -248,9 +249,9 @@ int check_chases(int gpu) {
       const GpuBytes links = make_gpu_bytes(gpu, slots * sizeof(std::uint32_t));
       const GpuBytes memory = make_gpu_bytes(gpu, slots * stride);
       const GpuBytes last = make_gpu_bytes(gpu, sizeof(std::uint32_t));
-      check_cuda(
-          cudaMemcpy(links.get(), next.data(), slots * sizeof(std::uint32_t), cudaMemcpyDefault),
-          "uploading");
+      check_cuda(cuda().cuMemcpy(address_of(links.get()), address_of(next.data()),
+                                 slots * sizeof(std::uint32_t)),
+                 "uploading");
       lay_chain(memory.get(), stride, reinterpret_cast<const std::uint32_t*>(links.get()), slots,
                 nullptr);
       constexpr std::uint32_t kLoads = 1003;
@@ -264,7 +265,8 @@ int check_chases(int gpu) {
       for (std::uint32_t i = 0; i < kLoads; ++i) at = next[at];
       const auto found = download<std::uint32_t>(last.get(), 1).front();
       if (bulk && stride % 16 == 0) {
-        check_cuda(cudaMemset(last.get(), 0xff, sizeof(std::uint32_t)), "clearing");
+        check_cuda(cuda().cuMemsetD8(address_of(last.get()), 0xff, sizeof(std::uint32_t)),
+                   "clearing");
         launch_bulk_chase({.start = memory.get(),
                            .stride = stride,
                            .first = 1,

@@ -56,8 +56,9 @@ SharedMemory::SharedMemory(HandleKind kind, int gpu, std::size_t bytes) {
 
 std::string SharedMemory::handle() const {
   if (pages_) return to_text(pages_->handle());
-  cudaIpcMemHandle_t handle{};
-  check_cuda(cudaIpcGetMemHandle(&handle, bytes_.get()), "making a handle of a GPU's memory");
+  CUipcMemHandle handle{};
+  check_cuda(cuda().cuIpcGetMemHandle(&handle, address_of(bytes_.get())),
+             "making a handle of a GPU's memory");
   return to_text(handle);
 }
 
@@ -74,23 +75,21 @@ MappedMemory::MappedMemory(HandleKind kind, int gpu, std::size_t bytes, const st
     return;
   }
   const OnGpu on(gpu);
-  void* memory = nullptr;
-  const cudaError_t error = cudaIpcOpenMemHandle(&memory, from_text<cudaIpcMemHandle_t>(handle),
-                                                 cudaIpcMemLazyEnablePeerAccess);
-  if (error != cudaSuccess) {
-    cudaGetLastError();
+  CUdeviceptr memory = 0;
+  const CUresult error = cuda().cuIpcOpenMemHandle(&memory, from_text<CUipcMemHandle>(handle),
+                                                   CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  if (error != CUDA_SUCCESS) {
     throw Unavailable(
         Cause::kPeer,
-        fmt::format("GPU {} cannot map another process's memory: {}", gpu,
-                    cudaGetErrorString(error)),
+        fmt::format("GPU {} cannot map another process's memory: {}", gpu, describe(error)),
         "let every rank see all GPUs of its host (CUDA_VISIBLE_DEVICES), in containers with common "
         "IPC and PID namespaces; `nvidia-smi topo -p2p r` shows which GPUs reach which");
   }
-  opened_ = static_cast<std::byte*>(memory);
+  opened_ = reinterpret_cast<std::byte*>(memory);
 }
 
 MappedMemory::~MappedMemory() {
-  if (opened_ != nullptr) cudaIpcCloseMemHandle(opened_);
+  if (opened_ != nullptr) cuda().cuIpcCloseMemHandle(address_of(opened_));
 }
 
 }  // namespace tierscope

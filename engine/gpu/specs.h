@@ -9,21 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/stream_arrays.h"
 #include "memory/placement.h"
 
 namespace tierscope {
 
-// Who moves the bytes: a copy engine (cudaMemcpyAsync), the GPU's multiprocessors (16-byte loads
+// Who moves the bytes: a copy engine (cuMemcpyAsync), the GPU's multiprocessors (16-byte loads
 // and stores), or their bulk copy unit (TMA, compute capability 9.0 and newer).
 enum class CopyEngine { kCopyEngine, kMultiprocessors, kBulk };
 
 enum class HostKind {
-  kPinned,           // cudaHostAlloc
-  kWriteCombined,    // cudaHostAlloc, uncached by the CPU
-  kRegistered,       // ordinary pages of any size, then cudaHostRegister
+  kPinned,           // cuMemHostAlloc
+  kWriteCombined,    // cuMemHostAlloc, uncached by the CPU
+  kRegistered,       // ordinary pages of any size, then cuMemHostRegister
   kPageable,         // ordinary pages that CUDA knows nothing of
-  kManaged,          // cudaMallocManaged; pages come over as the GPU touches them
-  kManagedPrefetch,  // ... as cudaMemPrefetchAsync moves them
+  kManaged,          // cuMemAllocManaged; pages come over as the GPU touches them
+  kManagedPrefetch,  // ... as cuMemPrefetchAsync moves them
   kManagedAdvised,   // ... stay on the host, and the GPU is told to reach them there
 };
 
@@ -114,8 +115,6 @@ struct GpuRanksSpec {
   // The rank that says when a row is taken, and for how long.
   int leader() const { return copies.transfers.front().rank; }
 };
-
-enum class GpuOperation { kRead, kWrite, kCopy, kScale, kAdd, kTriad, kRandom };
 
 struct GpuMemorySpec {
   GpuCommon common;

@@ -9,6 +9,7 @@
 #include "gpu/buffer.h"
 #include "gpu/check.h"
 #include "gpu/device.h"
+#include "gpu/driver_version.h"
 #include "sampling/clock.h"
 #include "storage/gpu_io.h"
 
@@ -28,13 +29,13 @@ std::int64_t move(int descriptor, const IoRequest& operation, std::byte* memory)
 
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes, const Stream& stream) {
   if (bytes <= 0) return;
-  check_cuda(
-      cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream.get()),
-      "copying a block between host and GPU");
+  check_cuda(cuda().cuMemcpyAsync(address_of(to), address_of(from), static_cast<std::size_t>(bytes),
+                                  stream.get()),
+             "copying a block between host and GPU");
 }
 
 void wait_for(const Stream& stream) {
-  check_cuda(cudaStreamSynchronize(stream.get()), "copying a block between host and GPU");
+  check_cuda(cuda().cuStreamSynchronize(stream.get()), "copying a block between host and GPU");
 }
 
 std::unique_ptr<GpuBuffers> make_staging(const ThreadIo& io, std::size_t slots) {
@@ -89,7 +90,7 @@ class StagedAsync : public Backend {
     for (std::size_t i = 0; i < io.buffers.size(); ++i) streams_.push_back(make_stream(io.gpu));
   }
   ~StagedAsync() override {
-    for (const Completion& one : copies_) cudaStreamSynchronize(streams_[one.slot].get());
+    for (const Completion& one : copies_) cuda().cuStreamSynchronize(streams_[one.slot].get());
   }
 
   void submit(std::span<const IoRequest> operations) override {
@@ -160,8 +161,8 @@ class StagedAsync : public Backend {
     std::size_t count = 0;
     while (!copies_.empty() && count < done.size()) {
       const Completion first = copies_.front();
-      const cudaError_t state = cudaStreamQuery(streams_[first.slot].get());
-      if (state == cudaErrorNotReady) break;
+      const CUresult state = cuda().cuStreamQuery(streams_[first.slot].get());
+      if (state == CUDA_ERROR_NOT_READY) break;
       check_cuda(state, "copying a block between host and GPU");
       copies_.pop_front();
       const IoRequest& operation = requests_[first.slot];
@@ -189,13 +190,15 @@ class StagedAsync : public Backend {
 class StagedManaged : public SynchronousBackend {
  public:
   explicit StagedManaged(const ThreadIo& io)
-      : SynchronousBackend(io), on_gpu_(io.gpu), stream_(make_stream(io.gpu)) {}
+      : SynchronousBackend(io), on_gpu_(io.gpu), stream_(make_stream(io.gpu)) {
+    require_driver_of_host_nodes(cuda().version);
+  }
 
  private:
   std::int64_t carry_out(const IoRequest& operation) override {
     std::byte* const buffer = io_.buffers[operation.slot];
-    const cudaMemLocation host{.type = cudaMemLocationTypeHostNumaCurrent, .id = 0};
-    const cudaMemLocation gpu{.type = cudaMemLocationTypeDevice, .id = io_.gpu};
+    const CUmemLocation host{.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, .id = 0};
+    const CUmemLocation gpu{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = io_.gpu};
     prefetch_managed(buffer, operation.bytes, host, stream_.get());
     wait_for(stream_);
     const int descriptor = io_.files[static_cast<std::size_t>(operation.file)];

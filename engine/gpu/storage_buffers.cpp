@@ -55,11 +55,11 @@ class Pinned : public Memory {
  public:
   explicit Pinned(std::size_t bytes) {
     void* memory = nullptr;
-    check_cuda(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable),
+    check_cuda(cuda().cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE),
                "allocating pinned host memory");
     data_ = static_cast<std::byte*>(memory);
   }
-  ~Pinned() override { cudaFreeHost(data_); }
+  ~Pinned() override { cuda().cuMemFreeHost(data_); }
   std::byte* data() const override { return data_; }
 
  private:
@@ -85,7 +85,7 @@ class Plain : public Memory {
 class Managed : public Memory {
  public:
   Managed(int gpu, std::size_t bytes) : data_(make_managed(bytes, gpu)) {}
-  ~Managed() override { cudaFree(data_); }
+  ~Managed() override { cuda().cuMemFree(address_of(data_)); }
   std::byte* data() const override { return data_; }
 
  private:
@@ -156,7 +156,7 @@ class Slots : public GpuBuffers {
     auto* const wrong = reinterpret_cast<std::uint32_t*>(wrong_->data());
     *wrong = 0;
     check_cells(slots_[slot], bytes, expected, wrong, stream_.get());
-    check_cuda(cudaStreamSynchronize(stream_.get()), "verifying a block");
+    check_cuda(cuda().cuStreamSynchronize(stream_.get()), "verifying a block");
     return *wrong == 0;
   }
 

@@ -1,18 +1,9 @@
-#include <algorithm>
-#include <bit>
+#include "gpu/stream_arrays.h"
 
-#include "gpu/check.h"
-#include "gpu/stream_kernels.h"
+namespace tierscope::stream_kernels {
 
-namespace tierscope {
-namespace {
-
-constexpr int kThreads = 512;
-constexpr int kUnroll = 4;
-constexpr int kMaxBlocks = 1 << 30;
 constexpr double kBefore = -1.0;
 
-__host__ __device__ double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
 __device__ double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
 
 __device__ std::size_t thread_index() { return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; }
@@ -68,7 +59,7 @@ __device__ void work_on(double2* a, const double2* b, const double2* c, std::siz
 }
 
 template <GpuOperation kOperation>
-__global__ void __launch_bounds__(kThreads) stream_pairs(StreamArrays arrays, int passes) {
+__device__ void stream_pairs(StreamArrays arrays, int passes) {
   auto* a = reinterpret_cast<double2*>(arrays.a);
   const auto* b = reinterpret_cast<const double2*>(arrays.b);
   const auto* c = reinterpret_cast<const double2*>(arrays.c);
@@ -95,7 +86,8 @@ __device__ unsigned mix(unsigned x) {
 
 // Neighbouring threads share an access of access_size bytes; where it goes is hashed. What is read
 // there must be the place's own number, and *sum counts where it is not.
-__global__ void __launch_bounds__(kThreads) read_random(StreamArrays arrays, int passes) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    stream_random(StreamArrays arrays, int passes) {
   const auto* places = reinterpret_cast<const ulonglong2*>(arrays.a);
   const auto group = static_cast<unsigned>(arrays.access_size / sizeof(ulonglong2));
   const std::size_t pairs = arrays.count / 2;
@@ -127,7 +119,7 @@ __global__ void __launch_bounds__(kThreads) read_random(StreamArrays arrays, int
   add_up(wrong, arrays.sum);
 }
 
-__global__ void fill_doubles(StreamArrays arrays, bool with_c) {
+extern "C" __global__ void stream_fill(StreamArrays arrays, bool with_c) {
   for (std::size_t i = thread_index(); i < arrays.count; i += thread_count()) {
     if (arrays.a != nullptr) arrays.a[i] = kBefore;
     if (arrays.b != nullptr) arrays.b[i] = b_at(i);
@@ -135,7 +127,7 @@ __global__ void fill_doubles(StreamArrays arrays, bool with_c) {
   }
 }
 
-__global__ void fill_places(StreamArrays arrays) {
+extern "C" __global__ void stream_fill_places(StreamArrays arrays) {
   auto* places = reinterpret_cast<ulonglong2*>(arrays.a);
   for (std::size_t i = thread_index(); i < arrays.count / 2; i += thread_count()) {
     places[i] = {i, ~i};
@@ -143,7 +135,7 @@ __global__ void fill_places(StreamArrays arrays) {
 }
 
 template <GpuOperation kOperation>
-__global__ void compare(StreamArrays arrays, unsigned long long* wrong) {
+__device__ void compare(StreamArrays arrays, unsigned long long* wrong) {
   unsigned long long found = 0;
   for (std::size_t i = thread_index(); i < arrays.count; i += thread_count()) {
     const double2 expected = result_of<kOperation>({b_at(i), 0}, {c_at(i), 0});
@@ -152,92 +144,21 @@ __global__ void compare(StreamArrays arrays, unsigned long long* wrong) {
   add_up(found, wrong);
 }
 
-using StreamKernel = void (*)(StreamArrays, int);
-using CompareKernel = void (*)(StreamArrays, unsigned long long*);
-
-struct Kernels {
-  StreamKernel stream;
-  CompareKernel compare;  // Null where nothing is written.
-};
-
-template <GpuOperation kOperation>
-constexpr Kernels writing() {
-  return {stream_pairs<kOperation>, compare<kOperation>};
-}
-
-Kernels kernels_of(GpuOperation operation) {
-  switch (operation) {
-    case GpuOperation::kRead:
-      return {stream_pairs<GpuOperation::kRead>, nullptr};
-    case GpuOperation::kWrite:
-      return writing<GpuOperation::kWrite>();
-    case GpuOperation::kCopy:
-      return writing<GpuOperation::kCopy>();
-    case GpuOperation::kScale:
-      return writing<GpuOperation::kScale>();
-    case GpuOperation::kAdd:
-      return writing<GpuOperation::kAdd>();
-    case GpuOperation::kTriad:
-      return writing<GpuOperation::kTriad>();
-    case GpuOperation::kRandom:
-      return {read_random, nullptr};
+#define TIERSCOPE_READING(name, operation)                 \
+  extern "C" __global__ void __launch_bounds__(kThreads)   \
+      stream_##name(StreamArrays arrays, int passes) {     \
+    stream_pairs<GpuOperation::operation>(arrays, passes); \
   }
-  return {};
-}
-
-constexpr unsigned kFillBlocks = 2048;
-
-}  // namespace
-
-void fill_stream(const StreamArrays& arrays, GpuOperation operation, cudaStream_t stream) {
-  if (operation == GpuOperation::kRandom) {
-    fill_places<<<kFillBlocks, kThreads, 0, stream>>>(arrays);
-  } else {
-    fill_doubles<<<kFillBlocks, kThreads, 0, stream>>>(arrays, arrays.c != nullptr);
+#define TIERSCOPE_WRITING(name, operation)                                                    \
+  TIERSCOPE_READING(name, operation)                                                          \
+  extern "C" __global__ void compare_##name(StreamArrays arrays, unsigned long long* wrong) { \
+    compare<GpuOperation::operation>(arrays, wrong);                                          \
   }
-  check_cuda(cudaGetLastError(), "filling the arrays");
-}
+TIERSCOPE_READING(read, kRead)
+TIERSCOPE_WRITING(write, kWrite)
+TIERSCOPE_WRITING(copy, kCopy)
+TIERSCOPE_WRITING(scale, kScale)
+TIERSCOPE_WRITING(add, kAdd)
+TIERSCOPE_WRITING(triad, kTriad)
 
-int most_stream_blocks(GpuOperation operation) {
-  int gpu = 0;
-  int multiprocessors = 0;
-  int each = 0;
-  check_cuda(cudaGetDevice(&gpu), "asking for the current GPU");
-  check_cuda(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, gpu),
-             "counting multiprocessors");
-  const void* kernel = reinterpret_cast<const void*>(kernels_of(operation).stream);
-  check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kThreads, 0),
-             "asking for a kernel's occupancy");
-  return multiprocessors * each;
-}
-
-int single_pass_blocks(const StreamArrays& arrays) {
-  const std::size_t work = arrays.count / 2;
-  const std::size_t blocks = (work + kThreads * kUnroll - 1) / (kThreads * kUnroll);
-  return static_cast<int>(std::clamp<std::size_t>(blocks, 1, kMaxBlocks));
-}
-
-void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passes, int blocks,
-                   cudaStream_t stream) {
-  kernels_of(operation).stream<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(arrays,
-                                                                                       passes);
-  check_cuda(cudaGetLastError(), "launching a memory kernel");
-}
-
-void compare_stream(const StreamArrays& arrays, GpuOperation operation, unsigned long long* wrong,
-                    cudaStream_t stream) {
-  kernels_of(operation).compare<<<kFillBlocks, kThreads, 0, stream>>>(arrays, wrong);
-  check_cuda(cudaGetLastError(), "verifying the arrays");
-}
-
-unsigned long long stream_read_sum(std::size_t count) {
-  unsigned long long sum = 0;
-  constexpr std::size_t kPeriod = 1024;
-  for (std::size_t i = 0; i < kPeriod; ++i) {
-    const std::size_t times = count / kPeriod + (i < count % kPeriod ? 1 : 0);
-    sum += std::bit_cast<unsigned long long>(b_at(i)) * times;
-  }
-  return sum;
-}
-
-}  // namespace tierscope
+}  // namespace tierscope::stream_kernels

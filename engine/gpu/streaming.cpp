@@ -49,7 +49,8 @@ double bytes_per_pass(const GpuMemorySpec& spec, const StreamArrays& arrays) {
 
 unsigned long long read_back(const unsigned long long* memory) {
   unsigned long long value = 0;
-  check_cuda(cudaMemcpy(&value, memory, sizeof value, cudaMemcpyDefault), "reading a sum back");
+  check_cuda(cuda().cuMemcpy(address_of(&value), address_of(memory), sizeof value),
+             "reading a sum back");
   return value;
 }
 
@@ -96,7 +97,7 @@ void Streaming::begin(Team& team, bool fresh) {
     tune(std::max(spec_.common.sample_s, shortest_sample()));
   }
   fill();  // What tuning, or the repetition before, left proves nothing of the samples.
-  check_cuda(cudaStreamSynchronize(stream_.get()), "filling arrays");
+  check_cuda(cuda().cuStreamSynchronize(stream_.get()), "filling arrays");
   observation_->restart();
 }
 
@@ -130,8 +131,9 @@ void Streaming::take_arrays(Team& team, bool fresh) {
 
 // Sets up what is read, overwrites what is written, and clears the sum.
 void Streaming::fill() {
-  check_cuda(cudaMemsetAsync(sum_.get(), 0, sizeof(unsigned long long), stream_.get()),
-             "clearing a sum");
+  check_cuda(
+      cuda().cuMemsetD8Async(address_of(sum_.get()), 0, sizeof(unsigned long long), stream_.get()),
+      "clearing a sum");
   fill_stream(arrays_, spec_.operation, stream_.get());
   expected_sum_ = 0;
   passes_done_ = 0;
@@ -144,13 +146,13 @@ GpuSample Streaming::sample() {
   const bool resident = blocks_ <= most_stream_blocks(spec_.operation);
   const int launches = resident ? 1 : passes_;
   const double start = now_seconds();
-  check_cuda(cudaEventRecord(start_.get(), stream_.get()), "recording an event");
+  check_cuda(cuda().cuEventRecord(start_.get(), stream_.get()), "recording an event");
   for (int i = 0; i < launches; ++i) {
     launch_stream(arrays_, spec_.operation, resident ? passes_ : 1, blocks_, stream_.get());
     ++arrays_.seed;
   }
-  check_cuda(cudaEventRecord(end_.get(), stream_.get()), "recording an event");
-  check_cuda(cudaStreamSynchronize(stream_.get()), "waiting for a memory kernel");
+  check_cuda(cuda().cuEventRecord(end_.get(), stream_.get()), "recording an event");
+  check_cuda(cuda().cuStreamSynchronize(stream_.get()), "waiting for a memory kernel");
   passes_done_ += static_cast<unsigned>(passes_);
   if (spec_.operation == GpuOperation::kRead) {
     expected_sum_ += stream_read_sum(arrays_.count) * static_cast<unsigned long long>(passes_);
@@ -212,7 +214,8 @@ std::string Streaming::verify() {
     default:
       break;
   }
-  check_cuda(cudaMemset(arrays_.sum, 0, sizeof(unsigned long long)), "clearing a count");
+  check_cuda(cuda().cuMemsetD8(address_of(arrays_.sum), 0, sizeof(unsigned long long)),
+             "clearing a count");
   compare_stream(arrays_, spec_.operation, arrays_.sum, nullptr);
   const unsigned long long wrong = read_back(arrays_.sum);
   if (wrong != 0) {

@@ -1,7 +1,5 @@
 #include "gpu/trace.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -22,7 +20,7 @@ namespace tierscope {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMCPY,
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_MEMCPY,
                                          CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
                                          CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
 
@@ -70,18 +68,7 @@ const char* name_of_copy(unsigned char kind) {
   }
 }
 
-std::string name_of_kernel(const char* mangled) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> plain(
-      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
-  const std::string name = status == 0 ? plain.get() : mangled;
-  const std::string ours = "tierscope::(anonymous namespace)::";
-  const std::size_t start = name.find(ours);
-  const std::size_t first = start == std::string::npos ? 0 : start + ours.size();
-  return name.substr(first, name.find('(', first) - first);
-}
-
-// cudaMemcpyAsync_v3020: the version is of no use to a reader.
+// cuMemcpyAsync_v2: the version is of no use to a reader.
 std::string name_of_call(const char* name) {
   const std::string text = name == nullptr ? "unknown" : name;
   return text.substr(0, text.rfind("_v"));
@@ -89,10 +76,10 @@ std::string name_of_call(const char* name) {
 
 void take(const CUpti_Activity* record) {
   switch (record->kind) {
-    case CUPTI_ACTIVITY_KIND_RUNTIME: {
+    case CUPTI_ACTIVITY_KIND_DRIVER: {
       const auto* call = reinterpret_cast<const CUpti_ActivityAPI*>(record);
       const char* name = nullptr;
-      cupti().callback_name(CUPTI_CB_DOMAIN_RUNTIME_API, call->cbid, &name);
+      cupti().callback_name(CUPTI_CB_DOMAIN_DRIVER_API, call->cbid, &name);
       add("call", name_of_call(name), call->start, call->end, 0);
       break;
     }
@@ -112,8 +99,8 @@ void take(const CUpti_Activity* record) {
       break;
     }
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-      const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
-      add("kernel", name_of_kernel(kernel->name), kernel->start, kernel->end, 0);
+      const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel9*>(record);
+      add("kernel", kernel->name, kernel->start, kernel->end, 0);
       break;
     }
     default:

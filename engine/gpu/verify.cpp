@@ -39,10 +39,10 @@ void Verifier::fill(const Buffer& buffer, int gpu, const Pattern& pattern) {
   for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
     const std::size_t bytes = std::min(kScratch, buffer.size() - at);
     fill_pattern(scratch, at, bytes, pattern, nullptr);
-    check_cuda(cudaMemcpy(buffer.data() + at, scratch, bytes, cudaMemcpyDefault),
+    check_cuda(cuda().cuMemcpy(address_of(buffer.data() + at), address_of(scratch), bytes),
                "filling a buffer");
   }
-  check_cuda(cudaDeviceSynchronize(), "filling a buffer");
+  check_cuda(cuda().cuCtxSynchronize(), "filling a buffer");
 }
 
 PatternMismatch Verifier::compare(const Buffer& buffer, int gpu, const Pattern& pattern) {
@@ -50,13 +50,16 @@ PatternMismatch Verifier::compare(const Buffer& buffer, int gpu, const Pattern& 
   std::byte* scratch = scratch_on(gpu);
   auto* found = reinterpret_cast<PatternMismatch*>(scratch + kScratch);
   PatternMismatch mismatch{};
-  check_cuda(cudaMemcpy(found, &mismatch, sizeof mismatch, cudaMemcpyDefault), "verifying");
+  check_cuda(cuda().cuMemcpy(address_of(found), address_of(&mismatch), sizeof mismatch),
+             "verifying");
   for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
     const std::size_t bytes = std::min(kScratch, buffer.size() - at);
-    check_cuda(cudaMemcpy(scratch, buffer.data() + at, bytes, cudaMemcpyDefault), "verifying");
+    check_cuda(cuda().cuMemcpy(address_of(scratch), address_of(buffer.data() + at), bytes),
+               "verifying");
     compare_pattern(scratch, at, bytes, pattern, found, nullptr);
   }
-  check_cuda(cudaMemcpy(&mismatch, found, sizeof mismatch, cudaMemcpyDefault), "verifying");
+  check_cuda(cuda().cuMemcpy(address_of(&mismatch), address_of(found), sizeof mismatch),
+             "verifying");
   return mismatch;
 }
 

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "host_device.h"
-
 namespace tierscope {
 
 // The default secret: XXH3_generateSecret_fromSeed() gives it for seed 0.
@@ -15,7 +13,7 @@ class Xxh3 {
   static constexpr int kSecretBytes = 192;
   std::uint64_t secret[kSecretBytes / 8];
 
-  TIERSCOPE_HOST_DEVICE std::uint64_t of_32_bytes(const std::uint64_t* data) const {
+  std::uint64_t of_32_bytes(const std::uint64_t* data) const {
     std::uint64_t hash = 32 * kPrime64[0];
     hash += folded(data[0] ^ secret[0], data[1] ^ secret[1]);
     hash += folded(data[2] ^ secret[2], data[3] ^ secret[3]);
@@ -23,7 +21,7 @@ class Xxh3 {
   }
 
   // Of `words` words of 8 bytes, 31 to 128.
-  TIERSCOPE_HOST_DEVICE std::uint64_t of_words(const std::uint64_t* data, int words) const {
+  std::uint64_t of_words(const std::uint64_t* data, int words) const {
     std::uint64_t lanes[kLanes] = {kPrime32[2], kPrime64[0], kPrime64[1], kPrime64[2],
                                    kPrime64[3], kPrime32[1], kPrime64[4], kPrime32[0]};
     const int stripes = (words - 1) / kLanes;
@@ -46,24 +44,23 @@ class Xxh3 {
                                                0x165667b19e3779f9, 0x85ebca77c2b2ae63,
                                                0x27d4eb2f165667c5};
 
-  TIERSCOPE_HOST_DEVICE static std::uint64_t folded(std::uint64_t one, std::uint64_t other) {
+  static std::uint64_t folded(std::uint64_t one, std::uint64_t other) {
     const auto product = static_cast<unsigned __int128>(one) * other;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
 
-  TIERSCOPE_HOST_DEVICE static std::uint64_t avalanche(std::uint64_t hash) {
+  static std::uint64_t avalanche(std::uint64_t hash) {
     hash = (hash ^ (hash >> 37)) * 0x165667919e3779f9;
     return hash ^ (hash >> 32);
   }
 
-  TIERSCOPE_HOST_DEVICE std::uint64_t secret_at(int byte) const {
+  std::uint64_t secret_at(int byte) const {
     const int bits = 8 * (byte % 8);
     const std::uint64_t low = secret[byte / 8];
     return bits == 0 ? low : low >> bits | secret[byte / 8 + 1] << (64 - bits);
   }
 
-  TIERSCOPE_HOST_DEVICE void add_stripe(std::uint64_t* lanes, const std::uint64_t* data,
-                                        int secret_byte) const {
+  void add_stripe(std::uint64_t* lanes, const std::uint64_t* data, int secret_byte) const {
     for (int lane = 0; lane < kLanes; ++lane) {
       const std::uint64_t word = data[lane];
       const std::uint64_t key = word ^ secret_at(secret_byte + 8 * lane);

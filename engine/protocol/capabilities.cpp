@@ -101,9 +101,9 @@ ordered_json gpu() {
   };
   if (found.devices > 0) {
     ordered_json gpus =
-        present("gpu", fmt::format("{} GPUs, CUDA runtime {}, driver for CUDA {}", found.devices,
-                                   version(found.runtime), version(found.driver)));
-    gpus["versions"] = {{"cuda_runtime", version(found.runtime)},
+        present("gpu", fmt::format("{} GPUs, built with CUDA {}, driver for CUDA {}", found.devices,
+                                   version(found.cuda), version(found.driver)));
+    gpus["versions"] = {{"cuda_runtime", version(found.cuda)},
                         {"cuda_driver", version(found.driver)}};
     return gpus;
   }

@@ -18,8 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "host_device.h"
-
 namespace tierscope {
 
 inline constexpr std::uint32_t kSectorBytes = 512;
@@ -40,14 +38,13 @@ static_assert(sizeof(CellHeader) == 48);
 // From the start of a sector to its seal.
 inline constexpr std::size_t kSealAt = kSectorBytes - sizeof(std::uint64_t);
 
-TIERSCOPE_HOST_DEVICE inline std::uint64_t seal_of(const CellHeader& header) {
+inline std::uint64_t seal_of(const CellHeader& header) {
   return (header.generation & 0xffffffff) | (header.place << 32);
 }
 
 // The payload's hash joins XXH3 of each sector's payload, starting with 0, so that their order
 // counts.
-TIERSCOPE_HOST_DEVICE inline std::uint64_t add_to_payload_hash(std::uint64_t hash,
-                                                               std::uint64_t sector) {
+inline std::uint64_t add_to_payload_hash(std::uint64_t hash, std::uint64_t sector) {
   return (hash ^ sector) * 0x9e3779b97f4a7c15;
 }
 

@@ -27,8 +27,8 @@ std::unique_ptr<Backend> make_staged(const ThreadIo& io);
 std::unique_ptr<Backend> make_staged_async(const ThreadIo& io);    // Copies while it reads on.
 std::unique_ptr<Backend> make_staged_managed(const ThreadIo& io);  // The driver moves the pages.
 
-// Buffers of one thread. `memory` is device (cudaMalloc), vmm (cuMemCreate), pinned
-// (cudaHostAlloc), plain (malloc) or managed (cudaMallocManaged).
+// Buffers of one thread. `memory` is device (cuMemAlloc), vmm (cuMemCreate), pinned
+// (cuMemHostAlloc), plain (malloc) or managed (cuMemAllocManaged).
 struct GpuBuffersWish {
   int gpu;
   std::string memory;

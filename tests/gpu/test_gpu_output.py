@@ -110,7 +110,7 @@ def test_a_trace_shows_calls_operations_and_kernels():
             stddev_ns=1e5,
         )
         for group, name in (
-            ("call", "cudaMemcpyAsync"),
+            ("call", "cuMemcpyAsync"),
             ("operation", "memcpy host to GPU"),
             ("kernel", "wait_for"),
         )
@@ -118,5 +118,5 @@ def test_a_trace_shows_calls_operations_and_kernels():
     assert entry.evidence is not None
     evidence = entry.evidence.model_copy(update={"trace": rows})
     text = screen(show_traces, [entry.model_copy(update={"evidence": evidence})])
-    for word in ("cudaMemcpyAsync", "memcpy host to", "wait_for", "100.0%"):
+    for word in ("cuMemcpyAsync", "memcpy host to", "wait_for", "100.0%"):
         assert word in text

@@ -1,13 +1,13 @@
 #include "gpu/fake_cuda.h"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,13 +17,16 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/cells.h"
 #include "gpu/chase_kernels.h"
 #include "gpu/copy_kernels.h"
 #include "gpu/cupti.h"
+#include "gpu/driver.h"
 #include "gpu/gate.h"
+#include "gpu/kernel.h"
 #include "gpu/pattern.h"
 #include "gpu/stream_kernels.h"
 #include "storage/contents.h"
@@ -84,7 +87,17 @@ State& state() {
   return it;
 }
 
-thread_local int current_gpu = 0;
+thread_local CUcontext current_context = nullptr;
+
+// A GPU's context is its number, counted from 1 on.
+CUcontext context_of_gpu(int gpu) {
+  return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(gpu) + 1);
+}
+
+int current_gpu() {
+  if (current_context == nullptr) throw std::logic_error("this thread has no context");
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(current_context)) - 1;
+}
 
 // Threads of a measurement call CUDA at the same time. What they share is changed, and work is
 // done, by one of them at a time; functions that hold this call each other.
@@ -101,8 +114,8 @@ class Lock {
   std::lock_guard<std::recursive_mutex> held_;
 };
 
-FakeStream& stream_of(cudaStream_t stream) { return *reinterpret_cast<FakeStream*>(stream); }
-FakeEvent& event_of(cudaEvent_t event) { return *reinterpret_cast<FakeEvent*>(event); }
+FakeStream& stream_of(CUstream stream) { return *reinterpret_cast<FakeStream*>(stream); }
+FakeEvent& event_of(CUevent event) { return *reinterpret_cast<FakeEvent*>(event); }
 
 double start_of(const FakeStream& stream) {
   const Work& work = stream.work.front();
@@ -156,10 +169,10 @@ void run_default_stream(int gpu) {
   }
 }
 
-void add(cudaStream_t stream, Work work) {
+void add(CUstream stream, Work work) {
   const Lock lock;
   if (stream == nullptr) {
-    state().default_streams[current_gpu].push_back(std::move(work));
+    state().default_streams[current_gpu()].push_back(std::move(work));
     return;
   }
   FakeStream& to = stream_of(stream);
@@ -189,7 +202,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   if (state().machine.copies()) std::memcpy(to, from, bytes);
 }
 
-void add_kernel(cudaStream_t stream, std::size_t bytes, std::function<void()> act) {
+void add_kernel(CUstream stream, std::size_t bytes, std::function<void()> act) {
   const auto& rates = state().machine.kernels;
   const auto rate = rates.find(stream_of(stream).gpu);
   add(stream,
@@ -211,34 +224,38 @@ void* mapped(int file, std::size_t bytes, void* at = nullptr) {
               0);
 }
 
-cudaError_t allocate(void** memory, std::size_t bytes, int place) {
+CUresult allocate(void** memory, std::size_t bytes, int place) {
   const Lock lock;
   const int file = new_file(bytes);
-  if (file < 0) return cudaErrorMemoryAllocation;
+  if (file < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *memory = mapped(file, bytes);
   std::memset(*memory, 1, bytes);
   ++state().allocations;
   state().memory[static_cast<std::byte*>(*memory)] = {bytes, place, file};
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
 
-cudaError_t give_back(void* memory) {
+CUresult allocate_at(CUdeviceptr* memory, std::size_t bytes, int place) {
+  void* made = nullptr;
+  const CUresult result = allocate(&made, bytes, place);
+  *memory = address_of(made);
+  return result;
+}
+
+std::byte* pointer_to(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+
+CUresult give_back(void* memory) {
   const Lock lock;
   run_all();
   for (int gpu = 0; gpu < kGpus; ++gpu) run_default_stream(gpu);
   const auto found = state().memory.find(static_cast<std::byte*>(memory));
-  if (found == state().memory.end()) return cudaErrorInvalidValue;
+  if (found == state().memory.end()) return CUDA_ERROR_INVALID_VALUE;
   munmap(memory, found->second.bytes);
   close(found->second.file);
   state().memory.erase(found);
-  return cudaSuccess;
-}
-
-CUresult granularity(std::size_t* bytes, const CUmemAllocationProp*,
-                     CUmemAllocationGranularity_flags) {
-  *bytes = std::size_t{2} << 20;
   return CUDA_SUCCESS;
 }
+
 CUmemGenericAllocationHandle add_created(const Piece& piece) {
   static CUmemGenericAllocationHandle next = 0;
   state().created[++next] = piece;
@@ -261,15 +278,123 @@ Piece open_file(const FileOfProcess& found) {
   return {found.bytes, kElsewhere + found.gpu, open(path.c_str(), O_RDWR | O_CLOEXEC)};
 }
 
-CUresult to_handle(void* to, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType,
-                   unsigned long long) {
+}  // namespace
+
+int pieces_of_memory() { return static_cast<int>(state().memory.size() + state().created.size()); }
+
+int allocations() { return state().allocations; }
+
+}  // namespace tierscope::fake_cuda
+
+// The driver's functions. cuda.h gives some names a suffix, here as where they are called.
+namespace tierscope::fake_cuda::functions {
+namespace {
+
+CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+CUresult cuGetErrorName(CUresult, const char** name) {
+  *name = "AN_ERROR";
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char** text) {
+  *text = "an error";
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int* count) {
+  *count = kGpus;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
+  std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU");
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetPCIBusId(char* address, int bytes, CUdevice gpu) {
+  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 0x17 + gpu);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = 9;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = kMultiprocessors;
+      break;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+      *value = 1;
+      break;
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
+      // Of CUDA 12.3; older drivers do not know it.
+      if (state().machine.driver < kCudaOfFabricHandles) return CUDA_ERROR_INVALID_VALUE;
+      *value = state().machine.fabric ? 1 : 0;
+      break;
+    default:
+      *value = 0;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  *can = state().machine.peers ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice gpu) {
+  *context = context_of_gpu(gpu);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = current_context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  current_context = context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* gpu) {
+  *gpu = current_gpu();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
+CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = *total = state().machine.free_bytes;
+  return state().machine.context_is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
+
+// Kernels are replaced as a whole: see below.
+CUresult cuModuleLoadData(CUmodule*, const void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction, int, std::size_t) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, CUstream, void**, void**) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuMemAlloc(CUdeviceptr* memory, std::size_t bytes) {
+  return allocate_at(memory, bytes, current_gpu());
+}
+CUresult cuMemAllocManaged(CUdeviceptr* memory, std::size_t bytes, unsigned) {
+  return allocate_at(memory, bytes, kHost);
+}
+CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *bytes = std::size_t{2} << 20;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemExportToShareableHandle(void* to, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType, unsigned long long) {
   const Lock lock;
   const Piece& piece = state().created.at(handle);
   const FileOfProcess said{getpid(), piece.file, piece.place, piece.bytes};
   std::memcpy(to, &said, sizeof said);
   return CUDA_SUCCESS;
 }
-CUresult from_handle(CUmemGenericAllocationHandle* handle, void* from, CUmemAllocationHandleType) {
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* from,
+                                        CUmemAllocationHandleType) {
   const Lock lock;
   FileOfProcess found{};
   std::memcpy(&found, from, sizeof found);
@@ -278,17 +403,8 @@ CUresult from_handle(CUmemGenericAllocationHandle* handle, void* from, CUmemAllo
   *handle = add_created(piece);
   return CUDA_SUCCESS;
 }
-CUresult attribute(int* value, CUdevice_attribute asked, CUdevice) {
-  *value = asked == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED && state().machine.fabric;
-  return CUDA_SUCCESS;
-}
-CUresult error_name(CUresult, const char** name) {
-  *name = "AN_ERROR";
-  return CUDA_SUCCESS;
-}
-
-CUresult create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
-                const CUmemAllocationProp* properties, unsigned long long) {
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                     const CUmemAllocationProp* properties, unsigned long long) {
   const Lock lock;
   if (bytes > state().machine.free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   const int file = new_file(bytes);
@@ -296,186 +412,86 @@ CUresult create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   *handle = add_created({bytes, properties->location.id, file});
   return CUDA_SUCCESS;
 }
-CUresult release(CUmemGenericAllocationHandle handle) {
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   const Lock lock;
   close(state().created.at(handle).file);
   state().created.erase(handle);
   return CUDA_SUCCESS;
 }
-CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
-                 unsigned long long) {
+CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
+                             unsigned long long) {
   void* memory = nullptr;
-  allocate(&memory, bytes, current_gpu);
+  allocate(&memory, bytes, current_gpu());
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
-CUresult free_addresses(CUdeviceptr address, std::size_t) {
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t) {
   give_back(reinterpret_cast<void*>(address));
   return CUDA_SUCCESS;
 }
-CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t,
-             CUmemGenericAllocationHandle handle, unsigned long long) {
+CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t,
+                  CUmemGenericAllocationHandle handle, unsigned long long) {
   const Lock lock;
   auto* const at = reinterpret_cast<std::byte*>(address);
   mapped(state().created.at(handle).file, bytes, at);
   state().memory.at(at).place = state().created.at(handle).place;
   return CUDA_SUCCESS;
 }
-CUresult unmap(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
-CUresult set_access(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
+CUresult cuMemUnmap(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
+CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
   return CUDA_SUCCESS;
 }
 
-const std::map<std::string, void*>& driver_functions() {
-  static const std::map<std::string, void*> all{
-      {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(granularity)},
-      {"cuMemCreate", reinterpret_cast<void*>(create)},
-      {"cuMemRelease", reinterpret_cast<void*>(release)},
-      {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
-      {"cuMemAddressFree", reinterpret_cast<void*>(free_addresses)},
-      {"cuMemMap", reinterpret_cast<void*>(map)},
-      {"cuMemUnmap", reinterpret_cast<void*>(unmap)},
-      {"cuMemSetAccess", reinterpret_cast<void*>(set_access)},
-      {"cuMemExportToShareableHandle", reinterpret_cast<void*>(to_handle)},
-      {"cuMemImportFromShareableHandle", reinterpret_cast<void*>(from_handle)},
-      {"cuDeviceGetAttribute", reinterpret_cast<void*>(attribute)},
-      {"cuGetErrorName", reinterpret_cast<void*>(error_name)}};
-  return all;
-}
-
-}  // namespace
-
-int pieces_of_memory() { return static_cast<int>(state().memory.size() + state().created.size()); }
-
-void set(const Machine& machine) {
-  state().machine = machine;
-  state().now = 0;
-  state().engines.clear();
-}
-
-int allocations() { return state().allocations; }
-
-}  // namespace tierscope::fake_cuda
-
-using namespace tierscope::fake_cuda;  // NOLINT: these functions are CUDA's, in no namespace.
-
-extern "C" {
-
-cudaError_t cudaDriverGetVersion(int* version) {
-  *version = state().machine.driver;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kGpus;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDevice(int* gpu) {
-  *gpu = current_gpu;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int gpu) {
-  current_gpu = gpu;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-  *can = state().machine.peers ? 1 : 0;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
-cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int gpu) {
-  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 0x17 + gpu);
-  return cudaSuccess;
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  std::strcpy(properties->name, "Fake GPU");
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
-      break;
-    case cudaDevAttrMultiProcessorCount:
-      *value = kMultiprocessors;
-      break;
-    case cudaDevAttrConcurrentManagedAccess:
-      *value = 1;
-      break;
-    default:
-      *value = 0;
-  }
-  return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = *total = state().machine.free_bytes;
-  return state().machine.context_is_lost ? cudaErrorIllegalAddress : cudaSuccess;
-}
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorName(cudaError_t) { return "an error"; }
-const char* cudaGetErrorString(cudaError_t) { return "an error"; }
-
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  return allocate(memory, bytes, current_gpu);
-}
-cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return allocate(memory, bytes, kHost);
 }
-cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned) {
-  return allocate(memory, bytes, kHost);
-}
-// What cuMemMap maps is memory of this process.
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
-                                             unsigned long long, cudaDriverEntryPointQueryResult*) {
-  const auto found = driver_functions().find(name);
-  *function = found == driver_functions().end() ? nullptr : found->second;
-  return cudaSuccess;
-}
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr memory) {
   const Lock lock;
-  const Piece& piece = state().memory.at(static_cast<std::byte*>(memory));
+  const Piece& piece = state().memory.at(pointer_to(memory));
   const FileOfProcess said{getpid(), piece.file, piece.place, piece.bytes};
   std::memcpy(handle, &said, sizeof said);
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+CUresult cuIpcOpenMemHandle(CUdeviceptr* memory, CUipcMemHandle handle, unsigned) {
   const Lock lock;
-  if (!state().machine.peers) return cudaErrorPeerAccessUnsupported;
+  if (!state().machine.peers) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   FileOfProcess found{};
   std::memcpy(&found, &handle, sizeof found);
   const Piece piece = open_file(found);
-  if (piece.file < 0) return cudaErrorInvalidValue;
-  *memory = mapped(piece.file, piece.bytes);
-  state().memory[static_cast<std::byte*>(*memory)] = piece;
-  return cudaSuccess;
+  if (piece.file < 0) return CUDA_ERROR_INVALID_VALUE;
+  void* const at = mapped(piece.file, piece.bytes);
+  state().memory[static_cast<std::byte*>(at)] = piece;
+  *memory = address_of(at);
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaIpcCloseMemHandle(void* memory) { return give_back(memory); }
-cudaError_t cudaFree(void* memory) { return memory == nullptr ? cudaSuccess : give_back(memory); }
-cudaError_t cudaFreeHost(void* memory) { return give_back(memory); }
-cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
-cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return cudaSuccess;
+CUresult cuIpcCloseMemHandle(CUdeviceptr memory) { return give_back(pointer_to(memory)); }
+CUresult cuMemFree(CUdeviceptr memory) {
+  current_gpu();
+  return give_back(pointer_to(memory));
 }
-cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, cudaMemLocation, unsigned,
-                                 cudaStream_t) {
-  return cudaSuccess;
+CUresult cuMemFreeHost(void* memory) { return give_back(memory); }
+CUresult cuMemHostRegister(void*, std::size_t, unsigned) { return CUDA_SUCCESS; }
+CUresult cuMemHostUnregister(void*) { return CUDA_SUCCESS; }
+CUresult cuMemAdvise(CUdeviceptr, std::size_t, CUmem_advise, CUmemLocation) { return CUDA_SUCCESS; }
+CUresult cuMemPrefetchAsync(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream) {
+  return CUDA_SUCCESS;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
   const Lock lock;
-  auto* made = new FakeStream{.gpu = current_gpu};
+  auto* made = new FakeStream{.gpu = current_gpu()};
   state().streams.insert(made);
-  *stream = reinterpret_cast<cudaStream_t>(made);
-  return cudaSuccess;
+  *stream = reinterpret_cast<CUstream>(made);
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+CUresult cuStreamDestroy(CUstream stream) {
   const Lock lock;
   run_all();
   state().streams.erase(&stream_of(stream));
   delete &stream_of(stream);
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+CUresult cuStreamSynchronize(CUstream stream) {
   run_all();
   const auto waits = [stream] {
     const Lock lock;
@@ -485,83 +501,152 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     usleep(50);
     run_all();
   }
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaStreamQuery(cudaStream_t) {
+CUresult cuStreamQuery(CUstream) {
   run_all();
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaDeviceSynchronize() {
+CUresult cuCtxSynchronize() {
   run_all();
-  run_default_stream(current_gpu);
-  return cudaSuccess;
+  run_default_stream(current_gpu());
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = reinterpret_cast<cudaEvent_t>(new FakeEvent);
-  return cudaSuccess;
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  *event = reinterpret_cast<CUevent>(new FakeEvent);
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
+CUresult cuEventDestroy(CUevent event) {
   delete &event_of(event);
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+CUresult cuEventRecord(CUevent event, CUstream stream) {
   add(stream, {.act = [event](double now) { event_of(event).time = now; }});
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   const Lock lock;
   *milliseconds = static_cast<float>((event_of(to).time - event_of(from).time) * 1e3);
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
 
 // To the host, bytes have arrived when it returns. To a GPU, those of the host have only been read.
 // (From pinned memory CUDA waits for them to arrive; here, nothing may rely on that.)
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+CUresult cuMemcpy(CUdeviceptr destination, CUdeviceptr source, std::size_t bytes) {
   const Lock lock;
-  const auto* first = static_cast<const std::byte*>(from);
+  std::byte* const to = pointer_to(destination);
+  const std::byte* const from = pointer_to(source);
   if (place_of(to) == kHost) {
-    run_default_stream(current_gpu);
+    run_default_stream(current_gpu());
     std::memcpy(to, from, bytes);
   } else if (place_of(from) == kHost) {
-    add(nullptr, {.act = [to, read = std::vector(first, first + bytes)](double) {
+    add(nullptr, {.act = [to, read = std::vector(from, from + bytes)](double) {
           std::memcpy(to, read.data(), read.size());
         }});
   } else {
     add(nullptr, {.act = [=](double) { std::memcpy(to, from, bytes); }});
   }
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
-                            cudaStream_t stream) {
-  if (state().machine.copy_error != cudaSuccess) return state().machine.copy_error;
+CUresult cuMemcpyAsync(CUdeviceptr destination, CUdeviceptr source, std::size_t bytes,
+                       CUstream stream) {
+  if (state().machine.copy_error != CUDA_SUCCESS) return state().machine.copy_error;
+  std::byte* const to = pointer_to(destination);
+  const std::byte* const from = pointer_to(source);
   add(stream, {.act = [=](double) { copy(to, from, bytes); },
                .seconds = static_cast<double>(bytes) / state().machine.copy_engine,
                .engine = engine_of(stream_of(stream), to, from)});
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
-                              std::size_t from_pitch, std::size_t row_bytes, std::size_t samples,
-                              cudaMemcpyKind, cudaStream_t stream) {
-  const auto act = [=](double) {
-    for (std::size_t sample = 0; sample < samples; ++sample) {
-      copy(static_cast<std::byte*>(to) + sample * to_pitch,
-           static_cast<const std::byte*>(from) + sample * from_pitch, row_bytes);
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* rows, CUstream stream) {
+  std::byte* const to = pointer_to(rows->dstDevice);
+  const std::byte* const from = pointer_to(rows->srcDevice);
+  const auto act = [=, rows = *rows](double) {
+    for (std::size_t row = 0; row < rows.Height; ++row) {
+      copy(to + row * rows.dstPitch, from + row * rows.srcPitch, rows.WidthInBytes);
     }
   };
   add(stream, {.act = act,
-               .seconds = static_cast<double>(row_bytes * samples) / state().machine.copy_engine,
+               .seconds = static_cast<double>(rows->WidthInBytes * rows->Height) /
+                          state().machine.copy_engine,
                .engine = engine_of(stream_of(stream), to, from)});
-  return cudaSuccess;
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
-  return cudaMemsetAsync(memory, value, bytes, nullptr);
+CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, std::size_t bytes,
+                         CUstream stream) {
+  add(stream, {.act = [=](double) { std::memset(pointer_to(memory), value, bytes); }});
+  return CUDA_SUCCESS;
 }
-cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  add(stream, {.act = [=](double) { std::memset(memory, value, bytes); }});
-  return cudaSuccess;
+CUresult cuMemsetD8(CUdeviceptr memory, unsigned char value, std::size_t bytes) {
+  return cuMemsetD8Async(memory, value, bytes, nullptr);
 }
 
-}  // extern "C"
+}  // namespace
+}  // namespace tierscope::fake_cuda::functions
+
+// What this driver exports: of the functions in use those that cuda.h of its CUDA has.
+namespace tierscope {
+
+using namespace fake_cuda;  // NOLINT: it is in this file.
+
+namespace {
+
+struct Exported {
+  std::string_view name;
+  int since;
+  void* function;
+};
+
+#define FAKE_EXPORT(name, since) \
+  {#name, since,                 \
+   reinterpret_cast<void*>(static_cast<PFN_##name##_v##since>(fake_cuda::functions::name))},
+const Exported exported[] = {TIERSCOPE_CUDA_FUNCTIONS(FAKE_EXPORT)};
+#undef FAKE_EXPORT
+
+CUresult driver_version(int* version) {
+  *version = state().machine.driver;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_proc_address(const char* name, void** function, int version, cuuint64_t,
+                          CUdriverProcAddressQueryResult* result) {
+  *function = nullptr;
+  *result = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  for (const Exported& one : exported) {
+    if (one.name != name || one.since > state().machine.driver) continue;
+    *result = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+    if (one.since > version) continue;
+    *function = one.function;
+    *result = CU_GET_PROC_ADDRESS_SUCCESS;
+  }
+  return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+void* export_of(std::string_view name) {
+  const int driver = state().machine.driver;
+  if (name == "cuDriverGetVersion" && driver > 0) return reinterpret_cast<void*>(driver_version);
+  // Of this interface CUDA 12.0 is the first.
+  const bool has = name == "cuGetProcAddress_v2" && driver >= 12000;
+  return has ? reinterpret_cast<void*>(get_proc_address) : nullptr;
+}
+
+Driver& found_driver() {
+  static Driver driver = find_functions(export_of);
+  return driver;
+}
+
+}  // namespace
+
+const Driver& loaded_driver() { return found_driver(); }
+
+void fake_cuda::set(const Machine& machine) {
+  state().machine = machine;
+  state().now = 0;
+  state().engines.clear();
+  found_driver() = find_functions(export_of);
+}
+
+}  // namespace tierscope
 
 // What stands in for the kernels, on the CPU.
 namespace tierscope {
@@ -584,7 +669,7 @@ std::uint32_t walk(const Chase& chase) {
 }
 
 // Of a cycle that an L1 holds: it misses once in each slot.
-void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> more) {
+void add_chase(const Chase& chase, CUstream stream, std::function<void()> more) {
   const Machine& machine = state().machine;
   machine.launched(1);
   std::size_t slots = 1;
@@ -606,7 +691,7 @@ void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> mo
 
 HostGate::HostGate() { opened_ = new unsigned(0); }
 HostGate::~HostGate() { delete opened_; }
-void HostGate::hold(cudaStream_t stream) {
+void HostGate::hold(CUstream stream) {
   const Lock lock;
   // Rounds go on from gate to gate here.
   add(stream, {.act = [](double) {}, .gate = state().opened + 1});
@@ -618,11 +703,11 @@ void HostGate::open() {
   state().opened_at = state().now;
 }
 void hold_until(const volatile unsigned* flag, const volatile unsigned* other, unsigned round,
-                cudaStream_t stream) {
+                CUstream stream) {
   add(stream, {.act = [](double) {}, .ready = [=] { return *flag >= round || *other >= round; }});
 }
 void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* others, int count,
-                  unsigned round, cudaStream_t stream) {
+                  unsigned round, CUstream stream) {
   add(stream, {.act =
                    [=](double) {
                      for (int i = 0; i < count; ++i) *others[i] = round;
@@ -632,7 +717,7 @@ void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* other
 bool runs_kernels() { return state().machine.runs_kernels; }
 
 void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
-                  cudaStream_t stream) {
+                  CUstream stream) {
   add(stream, {.act = [=](double) {
         for (std::size_t i = 0; i < bytes; ++i) {
           data[i] = static_cast<std::byte>(expected_byte(first + i, pattern));
@@ -640,7 +725,7 @@ void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const P
       }});
 }
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream) {
+                     const Pattern& pattern, PatternMismatch* found, CUstream stream) {
   add(stream, {.act = [=](double) {
         for (std::size_t i = 0; i < bytes; ++i) {
           if (static_cast<unsigned char>(data[i]) == expected_byte(first + i, pattern)) continue;
@@ -651,7 +736,7 @@ void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes
 }
 
 void check_cells(const std::byte* data, std::size_t bytes, const ExpectedCells& expected,
-                 std::uint32_t* wrong, cudaStream_t stream) {
+                 std::uint32_t* wrong, CUstream stream) {
   add(stream, {.act = [=](double) {
         if (verify({data, bytes}, expected.file, expected.offset, expected.min_generation,
                    expected.cell_bytes)) {
@@ -666,12 +751,12 @@ int most_exchange_blocks() { return 64; }
 int most_bulk_blocks() { return 64; }
 bool has_bulk_copy(int major) { return major >= 9; }
 void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes, int blocks,
-                 cudaStream_t stream) {
+                 CUstream stream) {
   state().machine.launched(blocks);
   add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] { copy(to, from, bytes); });
 }
 void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
-                     int blocks, cudaStream_t stream) {
+                     int blocks, CUstream stream) {
   state().machine.launched(blocks);
   add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] {
     copy(there.to, there.from, bytes);
@@ -679,12 +764,12 @@ void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t by
   });
 }
 void launch_bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes,
-                      int blocks, cudaStream_t stream) {
+                      int blocks, CUstream stream) {
   launch_copy(to, from, bytes, passes, blocks, stream);
 }
 
 void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
-               cudaStream_t stream) {
+               CUstream stream) {
   add(stream, {.act = [=](double) {
         for (std::uint32_t i = 0; i < slots; ++i) {
           if (next[i] >= slots) throw std::out_of_range("a link leads out of the chain");
@@ -693,11 +778,11 @@ void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, 
         }
       }});
 }
-void launch_chase(const Chase& chase, cudaStream_t stream) {
+void launch_chase(const Chase& chase, CUstream stream) {
   add_chase(chase, stream, [] {});
 }
-void launch_bulk_chase(const Chase& chase, cudaStream_t stream) { launch_chase(chase, stream); }
-void launch_chase_on(const Chase& chase, int, int, unsigned* ran, cudaStream_t stream) {
+void launch_bulk_chase(const Chase& chase, CUstream stream) { launch_chase(chase, stream); }
+void launch_chase_on(const Chase& chase, int, int, unsigned* ran, CUstream stream) {
   add_chase(chase, stream, [ran] { *ran = 1; });
 }
 
@@ -737,7 +822,7 @@ void work(const StreamArrays& arrays, GpuOperation operation, int passes) {
 
 }  // namespace
 
-void fill_stream(const StreamArrays& arrays, GpuOperation, cudaStream_t stream) {
+void fill_stream(const StreamArrays& arrays, GpuOperation, CUstream stream) {
   add(stream, {.act = [arrays](double) {
         for (std::size_t i = 0; i < arrays.count; ++i) {
           if (arrays.a != nullptr) arrays.a[i] = -1;
@@ -749,7 +834,7 @@ void fill_stream(const StreamArrays& arrays, GpuOperation, cudaStream_t stream) 
 int most_stream_blocks(GpuOperation) { return 64; }
 int single_pass_blocks(const StreamArrays&) { return 1024; }
 void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passes, int blocks,
-                   cudaStream_t stream) {
+                   CUstream stream) {
   state().machine.launched(blocks);
   const int touched = (arrays.a != nullptr) + (arrays.b != nullptr) + (arrays.c != nullptr);
   add_kernel(stream, arrays.count * sizeof(double) * static_cast<std::size_t>(touched * passes),
@@ -758,7 +843,7 @@ void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passe
              });
 }
 void compare_stream(const StreamArrays& arrays, GpuOperation operation, unsigned long long* wrong,
-                    cudaStream_t stream) {
+                    CUstream stream) {
   add(stream, {.act = [=](double) {
         for (std::size_t i = 0; i < arrays.count; ++i) {
           if (arrays.a[i] != result_at(operation, b_at(i), c_at(i))) ++*wrong;

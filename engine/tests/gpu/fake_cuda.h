@@ -1,4 +1,4 @@
-// A fake CUDA runtime: GPUs whose copies really copy, on a clock that is computed.
+// A fake CUDA driver: GPUs whose copies really copy, on a clock that is computed.
 //
 // Streams hold their work until they are waited for. It then runs in the order in which it would on
 // GPUs with these rates, and events get the computed times. So what is measured is known
@@ -8,7 +8,7 @@
 // other, so the default stream's work is done as late as CUDA allows: when a call waits for it.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,13 @@ struct Machine {
   // another after each copy.
   bool stays_with_a_stream = false;
   std::map<int, double> kernels{};  // Bytes/s of a GPU's kernels; 40e6 where not named.
-  int driver = 13000;               // Newest CUDA version that the driver takes; 0: none.
+  int driver = 13000;               // Its CUDA version, whose functions it has; 0: none.
   bool runs_kernels = true;         // Whether the build has kernels for its GPUs.
   bool peers = true;                // Whether GPUs reach each other's memory.
   bool fabric = false;              // Whether they have fabric handles.
   std::size_t free_bytes = std::size_t{16} << 30;
-  cudaError_t copy_error = cudaSuccess;  // What cudaMemcpyAsync returns.
-  bool context_is_lost = false;          // An error that stays.
+  CUresult copy_error = CUDA_SUCCESS;  // What cuMemcpyAsync returns.
+  bool context_is_lost = false;        // An error that stays.
   // Called before each copy; where it says no, nothing is copied.
   std::function<bool()> copies = [] { return true; };
   // Called with the grid of each kernel that is launched to copy, to stream or to chase.

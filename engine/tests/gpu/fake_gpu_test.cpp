@@ -35,7 +35,7 @@ TEST(FakeGpu, OneCopyHasItsEnginesRate) {
   EXPECT_TRUE(repetition.evidence.contains("verified"));
 }
 
-// Without this delay, no test would find a kernel that relies on cudaMemcpy() in another stream.
+// Without this delay, no test would find a kernel that relies on cuMemcpy() in another stream.
 TEST(FakeGpu, OtherStreamsDoNotWaitForTheDefaultStream) {
   fake_cuda::set({});
   const GpuBytes memory = make_gpu_bytes(0, 1);
@@ -46,14 +46,14 @@ TEST(FakeGpu, OtherStreamsDoNotWaitForTheDefaultStream) {
     return byte;
   };
   copy_and_wait(memory.get(), "a", 1, stream, "writing");
-  cudaMemcpy(memory.get(), "b", 1, cudaMemcpyDefault);
+  cuda().cuMemcpy(address_of(memory.get()), address_of("b"), 1);
   EXPECT_EQ(seen(), 'a');
-  cudaDeviceSynchronize();
+  cuda().cuCtxSynchronize();
   EXPECT_EQ(seen(), 'b');
-  cudaMemset(memory.get(), 'c', 1);
+  cuda().cuMemsetD8(address_of(memory.get()), 'c', 1);
   EXPECT_EQ(seen(), 'b');
   char byte = 0;
-  cudaMemcpy(&byte, memory.get(), 1, cudaMemcpyDefault);
+  cuda().cuMemcpy(address_of(&byte), address_of(memory.get()), 1);
   EXPECT_EQ(byte, 'c');
 }
 

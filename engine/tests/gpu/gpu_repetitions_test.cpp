@@ -220,7 +220,7 @@ TEST(GpuRepetitions, CausesOfWhatIsSkippedAreTyped) {
 }
 
 TEST(GpuRepetitions, ErrorsOfCudaAreFailures) {
-  fake_cuda::set({.copy_error = cudaErrorInvalidValue});
+  fake_cuda::set({.copy_error = CUDA_ERROR_INVALID_VALUE});
   EXPECT_EQ(cause_of("gpu-copy", one_copy()), Cause::kGpuError);
 }
 
@@ -229,7 +229,7 @@ TEST(GpuRepetitions, AnErrorThatInvalidatesTheContextEndsTheProcess) {
   fake_cuda::set({});
   Repeated repeated("gpu-copy", one_copy());
   repeated.repetition();
-  fake_cuda::set({.copy_error = cudaErrorIllegalAddress, .context_is_lost = true});
+  fake_cuda::set({.copy_error = CUDA_ERROR_ILLEGAL_ADDRESS, .context_is_lost = true});
   EXPECT_THROW(repeated.repetition(), UnusableProcess);
   fake_cuda::set({});
 }

@@ -92,7 +92,7 @@ class TraceRow(Model):
     """All records of one name in a trace; of copies and memsets, those of one size."""
 
     group: Literal["call", "operation", "kernel"]
-    """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
+    """call: of the CUDA driver, on the host; operation: a copy or memset; kernel."""
     name: str
     count: int
     bytes: float

@@ -23,11 +23,11 @@ HostKind = Literal[
     "managed-prefetch",
     "managed-advised",
 ]
-"""pinned, write-combined: cudaHostAlloc; registered: ordinary pages, then cudaHostRegister;
-pageable: ordinary pages; managed: cudaMallocManaged, whose pages come over as the GPU touches
+"""pinned, write-combined: cuMemHostAlloc; registered: ordinary pages, then cuMemHostRegister;
+pageable: ordinary pages; managed: cuMemAllocManaged, whose pages come over as the GPU touches
 them, are prefetched, or stay on the host by advice."""
 CopyEngine = Literal["ce", "sm", "tma"]
-"""ce: a copy engine, as cudaMemcpyAsync uses; sm: a kernel's 16-byte loads and stores; tma: the
+"""ce: a copy engine, as cuMemcpyAsync uses; sm: a kernel's 16-byte loads and stores; tma: the
 bulk copy unit of Hopper and newer."""
 
 ENGINE = Property(

@@ -67,8 +67,8 @@ class Buffers(Ruled):
             essential=False,
         ),
     ] = "host"
-    """host: placed by ``placement``; device: cudaMalloc; vmm: cuMemCreate; pinned: cudaMallocHost;
-    plain: malloc, beside a GPU; managed: cudaMallocManaged."""
+    """host: placed by ``placement``; device: cuMemAlloc; vmm: cuMemCreate; pinned: cuMemHostAlloc;
+    plain: malloc, beside a GPU; managed: cuMemAllocManaged."""
     placement: NodePlacement | None = None
     """Placement of host memory."""
     gpu: Annotated[int, Field(ge=0, le=1023)] | None = None

@@ -36,7 +36,7 @@ _VERDICTS: dict[Doubt, str] = {
 }
 _MAX_TRACE_ROWS = 8
 _TRACE_GROUPS = (
-    ("call", "calls of the CUDA runtime, on the host"),
+    ("call", "calls of the CUDA driver, on the host"),
     ("operation", "copies and memsets, on the device"),
     ("kernel", "kernels"),
 )
