@@ -66,6 +66,7 @@ class Laid {
     return reinterpret_cast<std::uint64_t*>(memory_[region].get())[number];
   }
   const Chain& chain() const { return chain_; }
+  void time_from(std::size_t operation) { chain_.timed_from = operation; }
   std::vector<ChainWalk>& walks() { return walks_; }
 
  private:
@@ -211,6 +212,17 @@ TEST(Chain, TimedRoundsAreOneInSoMany) {
   EXPECT_EQ(ns.count(), 100U);
   laid.time(7, 10, ns);
   EXPECT_EQ(ns.count(), 101U);
+  EXPECT_NO_THROW(laid.verify());
+}
+
+TEST(Chain, APartOfAChainIsTimedAndAllOfItIsMade) {
+  ChainOperation waited = write_of(64);
+  waited.fence = ChainFence::kAll;
+  Laid laid({kReadLine, waited}, 64 << 10, true, 2);
+  laid.time_from(1);
+  Histogram ns;
+  laid.time(1000, 4, ns);
+  EXPECT_EQ(ns.count(), 250U);
   EXPECT_NO_THROW(laid.verify());
 }
 

@@ -273,7 +273,10 @@ def test_the_command_imports_shows_marks_and_exports(tmp_path: Path) -> None:
 def test_a_heat_map_without_intervals_claims_none(tmp_path: Path) -> None:
     sizes = [64 << power for power in range(11)]
     cases = [
-        (config(exec_mode="random", number_threads=threads, access_size=size), moved(threads + 0.25))
+        (
+            config(exec_mode="random", number_threads=threads, access_size=size),
+            moved(threads + 0.25),
+        )
         for threads in (1, 2, 4, 8, 16, 32, 64, 72)
         for size in sizes
     ]
