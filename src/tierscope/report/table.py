@@ -379,7 +379,8 @@ def _widths_text(members: Sequence[Measurement]) -> str:
         return f"no intervals: {', '.join(causes)}" if causes else "no intervals"
     without = len(members) - len(widths)
     return (
-        f"95% intervals: half of the figures within {figures.width_text(widths[len(widths) // 2])}, "
+        "95% intervals: half of the figures within "
+        f"{figures.width_text(widths[len(widths) // 2])}, "
         f"the widest {figures.width_text(widths[-1])}"
         + (f"; {without} without an interval" if without else "")
     )

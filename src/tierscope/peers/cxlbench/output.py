@@ -291,9 +291,9 @@ def _single(config: dict[str, Any], own: Measurement, seconds: float) -> dict[st
         rate = value if own.metric == "operations" else figure_of(own, "operations")
         return None if rate is None else _custom(config, own, rate, seconds)
     if config.get("exec_mode") in TIMED and (times := _timed(config, own)):
-        return _latencies(config, own, times, seconds)
+        return _latencies(config, own, times)
     if own.metric == "latency":
-        return _chase(config, own, value, seconds)
+        return _chase(config, value, seconds)
     threads = own.evidence.threads if own.evidence else None
     return _bandwidth(config, value, threads or [], seconds) if own.unit == "B/s" else None
 
@@ -325,9 +325,7 @@ def _bandwidth(
     }
 
 
-def _chase(
-    config: dict[str, Any], own: Measurement, latency: float, seconds: float
-) -> dict[str, Any]:
+def _chase(config: dict[str, Any], latency: float, seconds: float) -> dict[str, Any]:
     """Return results of dependent loads, whose time of an access is a latency, in ns."""
     size = int(config["access_size"])
     found = _bandwidth({**config, "number_threads": 1}, size / latency * 1e9, [], seconds)
@@ -343,13 +341,12 @@ def _timed(config: dict[str, Any], own: Measurement) -> Times | None:
     return Times.of(own, metric)
 
 
-def _latencies(
-    config: dict[str, Any], own: Measurement, times: Times, seconds: float
-) -> dict[str, Any]:
+def _latencies(config: dict[str, Any], own: Measurement, times: Times) -> dict[str, Any]:
     """Return results of operations that are timed one by one, in ns."""
     rate = figure_of(own, "operations") or 1e9 / times.mean
+    untimed = {**config, "latency_sample_frequency": 0}
     return {
-        **_custom({**config, "latency_sample_frequency": 0}, own, rate, seconds),
+        **_custom(untimed, own, rate, times.total / rate),
         "latencies": [times.spread()],
     }
 

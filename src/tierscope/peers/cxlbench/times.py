@@ -1,4 +1,4 @@
-"""Times of single operations as CXL-Bench's results have them: HdrHistogram's figures, and lists."""
+"""Times of single operations as CXL-Bench's results have them: named figures, and lists."""
 
 import math
 import operator
