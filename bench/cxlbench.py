@@ -27,7 +27,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from stepping import Watched, events, loop
+from stepping import Watched, disassembly, events, loop
+from tierscope.engine.process import find_engine
 from tierscope.kinds.plan import Spec
 from tierscope.machine.discover import discover
 from tierscope.model.spec import Placement
@@ -238,7 +239,7 @@ def stepped(command: Sequence[str | Path], folder: Path, ours: bool) -> Facts:
                     steps = watched.step(watched.busiest(), STEPS, hull(regions))
                     traces.append(events(steps))
             except (OSError, ValueError, StopIteration):
-                continue
+                continue  # It has not begun, or has ended.
     seen = [loop(trace) for trace in traces if len(trace) > 20]
     # Of theirs, all that comes before the loop fills memory; of ours, what comes after verifies it.
     return replace(found, loop=_most_seen(seen[len(seen) // 2 :] if not ours else seen))
@@ -325,7 +326,10 @@ def _list(numbers: Sequence[int]) -> str:
 
 
 def differences(ours: Facts, theirs: Facts) -> Iterator[str]:
-    """Say what differs between both sides."""
+    """Say what differs between both sides, or was not seen."""
+    for side, facts in (("here", ours), ("there", theirs)):
+        if not facts.loop:
+            yield f"loop: not seen {side}"
     for what in sorted({*ours.loop, *theirs.loop}):
         own, other = ours.loop.get(what, 0.0), theirs.loop.get(what, 0.0)
         if abs(own - other) > NEAR * max(own, other):
@@ -373,6 +377,7 @@ def compare_case(program: Program, raw: RawCase, spec: Spec) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "case.yaml").write_text(text)
+        make_repository(folder)
         here = [*_TIERSCOPE, "run", "case.yaml", "--fit", "--format", "cxlbench"]
         theirs = facts_of([program.path, "-c", "case.yaml", "-r", "results"], folder, ours=False)
         ours = facts_of(here, folder, ours=True)
@@ -381,12 +386,21 @@ def compare_case(program: Program, raw: RawCase, spec: Spec) -> Iterator[str]:
     yield from differences(ours, theirs)
 
 
+def make_repository(folder: Path) -> None:
+    """Make the folder a git repository with a commit, which CXL-Bench asks for."""
+    git = ["git", "-C", folder, "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "case"]):
+        subprocess.run([*git, *command], check=True)
+
+
 def main(files: Sequence[str]) -> int:
     """Compare the cases of these files, or of those built in."""
     named = os.environ.get("CXLBENCH")
     if not named:
         raise SystemExit("name a built CXL-Bench in $CXLBENCH")
-    program = Program(Path(named))
+    program = Program(Path(named).resolve())
+    for one in (program.path, find_engine().resolve()):
+        disassembly(one)  # Which takes longer than a case runs.
     workload = Workload()
     texts = {name: Path(name).read_text() for name in files} or {"built in": BUILT_IN}
     for name, text in texts.items():

@@ -14,6 +14,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _STEP, _REGISTERS, _ATTACH, _DETACH = 9, 12, 16, 17
@@ -54,6 +55,7 @@ class Instruction:
     locked: bool = False
 
 
+@cache
 def disassembly(program: Path) -> dict[int, Instruction]:
     """Return the instructions of a program by their address in the file."""
     command = ["objdump", "-d", "-w", "--no-show-raw-insn", program]
