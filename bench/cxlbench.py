@@ -46,13 +46,13 @@ from tierscope.peers.cxlbench.workload import (
 )
 
 SECONDS = 2
-STEPS = 4000
+STEPS = 1500
 APART = 2.0
 """Least ratio of two figures that counts as a difference; machines that others use scatter."""
 NEAR = 0.3
 """Share by which events may come more or less often: a trace begins and ends anywhere."""
 PAGES_APART = 0.02
-COUNTS = {"random": 20_000_000, "custom": 5_000_000}
+COUNTS = {"random": 20_000_000, "custom": 15_000_000}
 """Operations that last some seconds."""
 _TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 _SHORT = 15
