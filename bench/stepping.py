@@ -190,10 +190,13 @@ class Watched:
         raise OSError(f"{program} is not mapped")
 
     def busiest(self) -> int:
-        """Return the thread that used most CPU time."""
+        """Return the running thread that used most CPU time; one that waits could not be stepped."""
         used: dict[int, int] = {}
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):
                 fields = (task / "stat").read_text().rpartition(")")[2].split()
-                used[int(task.name)] = int(fields[11]) + int(fields[12])
+                if fields[0] == "R":
+                    used[int(task.name)] = int(fields[11]) + int(fields[12])
+        if not used:
+            raise OSError("no thread is running")
         return max(used, key=used.__getitem__)
