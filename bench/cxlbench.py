@@ -291,8 +291,14 @@ def hull(regions: Sequence[Mapped]) -> range:
 
 def ranges_of(regions: Sequence[Mapped]) -> list[tuple[str, float]]:
     """Return the nodes of each range and its share of all bytes."""
-    sizes = [sum(one.pages.values()) * one.page_bytes for one in regions]
-    return [(one.nodes, size / sum(sizes)) for one, size in zip(regions, sizes, strict=True)]
+    sizes: list[tuple[str, int]] = []
+    for one in regions:
+        size = sum(one.pages.values()) * one.page_bytes
+        if sizes and sizes[-1][0] == one.nodes:
+            size += sizes.pop()[1]
+        sizes.append((one.nodes, size))
+    whole = sum(size for _, size in sizes)
+    return [(nodes, size / whole) for nodes, size in sizes]
 
 
 def planned_ranges(placement: Placement) -> list[tuple[str, float]]:

@@ -190,7 +190,7 @@ class Watched:
         raise OSError(f"{program} is not mapped")
 
     def busiest(self) -> int:
-        """Return the running thread that used most CPU time; one that waits could not be stepped."""
+        """Return the running thread that used most CPU time: one that waits cannot be stepped."""
         used: dict[int, int] = {}
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):
