@@ -65,7 +65,7 @@ inline void access(const ChainStep& step, ChainWalk& walk) {
     }
     walk.sum += walk.word;
   }
-  if (step.operation.fence == ChainFence::kStores) store_fence();
+  if (step.operation.fence == ChainFence::kStores) write_back_fence();
   if (step.operation.fence == ChainFence::kAll) full_fence();
 }
 
@@ -130,24 +130,28 @@ const Ways& ways_of(const ChainOperation& operation) {
   return ways_of<ChainAccess::kRead>(operation.cache);
 }
 
-void run_several(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds) {
-  for (; rounds > 0; --rounds) {
-    if (!chain.linked) {
-      for (ChainWalk& walk : walks) walk.word = 0;
-    }
-    for (const ChainStep& step : chain.steps) {
-      for (ChainWalk& walk : walks) {
-        locate(step, walk);
-        step.access(step, walk);
-      }
+void make_steps(std::span<const ChainStep> steps, std::span<ChainWalk> walks) {
+  for (const ChainStep& step : steps) {
+    for (ChainWalk& walk : walks) {
+      locate(step, walk);
+      step.access(step, walk);
     }
   }
 }
 
-bool fences_all(const Chain& chain) {
-  return std::ranges::any_of(
-      chain.steps, [](const ChainStep& step) { return step.operation.fence == ChainFence::kAll; });
+void forget_words(const Chain& chain, std::span<ChainWalk> walks) {
+  if (chain.linked) return;
+  for (ChainWalk& walk : walks) walk.word = 0;
 }
+
+void run_several(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds) {
+  for (; rounds > 0; --rounds) {
+    forget_words(chain, walks);
+    make_steps(chain.steps, walks);
+  }
+}
+
+bool fences_all(const ChainStep& step) { return step.operation.fence == ChainFence::kAll; }
 
 }  // namespace
 
@@ -230,21 +234,35 @@ void run_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t ro
   chain.run(chain, walks, rounds);
 }
 
-void time_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
-                 std::uint64_t every, Histogram& ns) {
+TimedRounds time_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
+                        std::uint64_t every, Histogram& ns) {
   const double tick_ns = timer_tick_ns();
-  const bool fenced = fences_all(chain);
+  // The timer waits for loads and not for stores; see block_writes.cpp.
+  const bool fenced =
+      std::ranges::any_of(chain.steps, fences_all) && !fences_all(chain.steps.back());
+  const std::span<const ChainStep> steps(chain.steps);
+  TimedRounds timed;
   while (rounds > 0) {
     const std::uint64_t untimed = std::min(every, rounds) - 1;
     if (untimed > 0) run_chains(chain, walks, untimed);
+    if (chain.timed_from > 0) {
+      forget_words(chain, walks);
+      make_steps(steps.first(chain.timed_from), walks);
+    }
     const std::uint64_t before = ticks_before();
-    run_chains(chain, walks, 1);
-    // The timer waits for loads and not for stores; see block_writes.cpp.
+    if (chain.timed_from > 0) {
+      make_steps(steps.subspan(chain.timed_from), walks);
+    } else {
+      run_chains(chain, walks, 1);
+    }
     if (fenced) full_fence();
     const auto ticks = static_cast<double>(ticks_after() - before);
     ns.record(static_cast<std::uint64_t>(std::llround(ticks * tick_ns)));
+    timed.ns += ticks * tick_ns;
+    ++timed.rounds;
     rounds -= untimed + 1;
   }
+  return timed;
 }
 
 double chain_address_ns(const Chain& chain) {

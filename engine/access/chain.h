@@ -29,7 +29,8 @@ enum class CacheUse {
   kNonTemporal,  // The accesses themselves: MOVNTDQA, MOVNTDQ, MOVNTI; LDNP, STNP.
 };
 
-// After an operation. x86: SFENCE, MFENCE; Arm: DSB ISHST, DSB ISH.
+// After an operation. x86: SFENCE, MFENCE; Arm: DSB ISH either way, since DSB ISHST does not wait
+// for DC CVAC (Arm ARM, DSB).
 enum class ChainFence { kNone, kStores, kAll };
 inline constexpr std::size_t kMaxChainAccess = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxInterleave = 32;
@@ -77,6 +78,8 @@ struct ChainStep {
 struct Chain {
   std::vector<ChainStep> steps;
   bool linked = true;  // The first address depends on what the chain before read last.
+  std::size_t timed_from =
+      0;  // Operations before it are made before time_chains() reads the timer.
   void (*run)(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds) = nullptr;
 
   std::size_t bytes() const;  // Of all operations, as the program asked.
@@ -94,10 +97,15 @@ void require_instructions(std::span<const ChainOperation> operations);
 // With one walk its state stays in registers.
 void run_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds);
 
-// The same; times every `every`th round by itself and records its ns, which hold the timer's own
-// (write_timer_ns()). Where the chain has a full fence, the time lasts until that has passed.
-void time_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
-                 std::uint64_t every, Histogram& ns);
+// The same; times every `every`th round by itself, from operation `timed_from` on, and records its
+// ns, which hold the timer's own (write_timer_ns()). Where the chain has a full fence, the time
+// lasts until that has passed. Returns the rounds that were timed and the sum of their ns.
+struct TimedRounds {
+  std::uint64_t rounds = 0;
+  double ns = 0;
+};
+TimedRounds time_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
+                        std::uint64_t every, Histogram& ns);
 
 // ns of making the addresses of a chain, each from the one before where the chain is linked,
 // without any access.

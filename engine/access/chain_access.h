@@ -28,14 +28,6 @@ inline void full_fence() {
 #endif
 }
 
-inline void store_fence() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#else
-  asm volatile("dsb ishst" : : : "memory");
-#endif
-}
-
 // The word of the line that an address of a step lies in.
 inline std::uint64_t word_at(const ChainStep& step, const std::byte* at) {
   return line_word(step.number, static_cast<std::size_t>(at - step.region) / kCacheLine);

@@ -42,6 +42,7 @@ struct ThreadWalks {
   std::uint64_t rounds = 0;
   std::uint64_t replayed_rounds = 0;
   Histogram durations;
+  TimedRounds timed;
 };
 
 class ChainKind : public State {
@@ -77,26 +78,31 @@ class ChainKind : public State {
       regions.push_back({.base = found[number].region->data(), .bytes = bytes});
     }
     chain_ = lay_chain(spec_.operations, spec_.linked, regions);
+    chain_.timed_from = spec_.timed_from;
     for (ThreadWalks& thread : threads_) {
       thread.replayed = thread.walks;
       thread.replayed_rounds = thread.rounds;
     }
     if (running_.empty()) make_workers();
+    timer_ns_ = write_timer_ns();
   }
 
   std::vector<Series> series() override {
     std::vector<Column> columns{{.metric = "operations", .part = ""},
                                 {.metric = "bandwidth", .part = ""}};
-    if (spec_.linked) columns.insert(columns.begin(), {.metric = "latency", .part = ""});
-    return {{.name = "windows",
-             .columns = std::move(columns),
-             .take = [this] { return take(running_); },
-             .watched_cpus = spec_.cpus},
-            {.name = "timed",
-             .columns = {{.metric = spec_.linked ? "latency" : "operations", .part = "timed"}},
-             .take = [this] { return take_timed(); },
-             .watched_cpus = spec_.cpus,
-             .distributions = {{.metric = "chain_latency", .part = ""}}}};
+    if (times_whole_chains()) columns.insert(columns.begin(), {.metric = "latency", .part = ""});
+    Series windows{.name = "windows",
+                   .columns = std::move(columns),
+                   .take = [this] { return take(running_); },
+                   .watched_cpus = spec_.cpus};
+    Series timed{.name = "timed",
+                 .columns = {{.metric = spec_.linked ? "latency" : "operations", .part = "timed"}},
+                 .take = [this] { return take_timed(); },
+                 .watched_cpus = spec_.cpus,
+                 .distributions = {{.metric = "chain_latency", .part = ""}}};
+    if (spec_.timed_from == 0) return {std::move(windows), std::move(timed)};
+    timed.columns.front().part = "";  // The latency asked for: that of a part of the chain.
+    return {std::move(timed), std::move(windows)};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -104,7 +110,7 @@ class ChainKind : public State {
     const bool apart = regions_.size() > 1;
     evidence = apart ? region_evidence(regions_, {}, kNames) : region_evidence(regions_, walked());
     add_cpus(running_, spec_.threads, evidence);
-    evidence["timer_ns"] = write_timer_ns();
+    evidence["timer_ns"] = timer_ns_;
     team_->run([&](int thread) {
       if (thread == 0) address_ns_ = chain_address_ns(chain_);
     });
@@ -113,6 +119,9 @@ class ChainKind : public State {
   }
 
  private:
+  // Whether the time of a chain follows from how many end in a window.
+  bool times_whole_chains() const { return spec_.linked && spec_.timed_from == 0; }
+
   double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
 
   // Of the region of this number, cut to whole rounds of its placement.
@@ -169,7 +178,10 @@ class ChainKind : public State {
         thread.rounds += rounds;
       }});
       timing_.push_back({.work = [this, &thread](std::uint64_t rounds) {
-        time_chains(chain_, thread.walks, rounds, spec_.sample_every, thread.durations);
+        const TimedRounds timed =
+            time_chains(chain_, thread.walks, rounds, spec_.sample_every, thread.durations);
+        thread.timed.rounds += timed.rounds;
+        thread.timed.ns += timed.ns;
         thread.rounds += rounds;
       }});
       timing_.back().chunk = spec_.sample_every;
@@ -184,21 +196,35 @@ class ChainKind : public State {
     Sample sample = window_sample(*team_, workers, window_s());
     const double chains = units_in_window(workers) * static_cast<double>(spec_.interleave);
     const auto walks = static_cast<double>(workers.size() * spec_.interleave);
-    if (spec_.linked) sample.values.push_back(window_s() * 1e9 * walks / chains);
+    if (times_whole_chains()) sample.values.push_back(window_s() * 1e9 * walks / chains);
     sample.values.push_back(chains / window_s());
     sample.values.push_back(sample.values.back() * static_cast<double>(chain_.bytes()));
     return sample;
   }
 
   Sample take_timed() {
-    for (ThreadWalks& thread : threads_) thread.durations.clear();
+    for (ThreadWalks& thread : threads_) {
+      thread.durations.clear();
+      thread.timed = {};
+    }
     Sample sample = take(timing_);
     sample.values.resize(1);
+    if (spec_.timed_from > 0) sample.values.front() = timed_latency();
     for (std::size_t i = 1; i < threads_.size(); ++i) {
       threads_.front().durations.add(threads_[i].durations);
     }
     sample.histograms = {threads_.front().durations.counts()};
     return sample;
+  }
+
+  // Mean ns of the timed part of a chain, less the timer's own.
+  double timed_latency() const {
+    TimedRounds all;
+    for (const ThreadWalks& thread : threads_) {
+      all.rounds += thread.timed.rounds;
+      all.ns += thread.timed.ns;
+    }
+    return all.ns / static_cast<double>(all.rounds) - timer_ns_;
   }
 
   // What the threads moved of the only region: any line of it is as likely as another.
@@ -250,6 +276,7 @@ class ChainKind : public State {
   Team* team_ = nullptr;
   std::vector<const Region*> regions_;  // Of this repetition.
   double address_ns_ = 0;
+  double timer_ns_ = 0;
   bool compared_all_ = false;
 };
 

@@ -86,6 +86,10 @@ ChainSpec read_chain_spec(const ObjectReader& measurement) {
   read_operations(pattern, spec);
   spec.interleave = pattern.integer<std::size_t>("interleave");
   spec.sample_every = pattern.integer<std::uint64_t>("sample_every");
+  const auto timed_from = pattern.integer<std::size_t>("timed_from");
+  pattern.check(tables::kChainPatternTimedFrom, timed_from <= spec.operations.size(),
+                spec.operations.size());
+  spec.timed_from = timed_from - 1;
   spec.pages = read_pages(pattern);
   read_regions(measurement, pattern, spec);
   return spec;

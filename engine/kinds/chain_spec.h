@@ -22,7 +22,8 @@ struct ChainSpec {
   std::vector<ChainOperation> operations;
   bool linked;
   std::size_t interleave;          // Walks of each thread.
-  std::uint64_t sample_every;      // Rounds of which one is timed by itself.
+  std::uint64_t sample_every;      // Rounds of which one is timed by itself,
+  std::size_t timed_from;          // from this operation on.
   std::vector<std::size_t> sizes;  // Bytes of each region.
   Pages pages;
 

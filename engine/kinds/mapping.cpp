@@ -1,4 +1,4 @@
-// The cost of having memory: map, populate page by page, unmap.
+// The cost of having memory: map, populate page by page or all at once, unmap.
 #include <fmt/format.h>
 #include <numaif.h>
 #include <sched.h>
@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -32,6 +33,7 @@ struct MappingSpec {
   bool shared;
   std::size_t size;  // Whole pages.
   Pages pages;
+  bool at_once;  // Populated by one call, as MAP_POPULATE does it; else by a write to each page.
 };
 
 // Seconds of each phase of one cycle.
@@ -80,6 +82,28 @@ void prepare(const MappingSpec& spec, std::byte* start) {
   set_range_policy(start, spec.size, mode, nodes);
 }
 
+void touch_pages(const MappingSpec& spec, std::size_t page, std::byte* start) {
+  const std::size_t step = is_hugetlb(spec.pages) ? page : base_page_bytes();
+  for (std::size_t offset = 0; offset < spec.size; offset += step) {
+    *reinterpret_cast<volatile char*>(start + offset) = 1;
+  }
+}
+
+// MAP_POPULATE comes before a policy and before advice; this makes the same pages after them.
+void populate_at_once(const MappingSpec& spec, std::byte* start) {
+  while (madvise(start, spec.size, kPopulateWrite) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) {
+      throw Unavailable(Cause::kKernel, "this kernel has no MADV_POPULATE_WRITE (Linux 5.14)",
+                        "--populate touch measures page by page");
+    }
+    throw Unavailable(
+        Cause::kMemory,
+        fmt::format("{} cannot be populated: {}", size_text(spec.size), std::strerror(errno)),
+        "ask for a smaller size");
+  }
+}
+
 // Throws Unavailable where the kernel backs the mapping by other pages than were asked for: it
 // gives base pages where it finds no free huge one, and huge ones where its settings force it to.
 void verify_pages(const MappingSpec& spec, std::size_t huge) {
@@ -101,9 +125,10 @@ Phases measure_once(const MappingSpec& spec, std::size_t page, RegionReport& rep
   const double mapped = now_seconds();
   prepare(spec, start);
   const double prepared = now_seconds();
-  const std::size_t step = is_hugetlb(spec.pages) ? page : base_page_bytes();
-  for (std::size_t offset = 0; offset < spec.size; offset += step) {
-    *reinterpret_cast<volatile char*>(start + offset) = 1;
+  if (spec.at_once) {
+    populate_at_once(spec, start);
+  } else {
+    touch_pages(spec, page, start);
   }
   const double populated = now_seconds();
   report = count_pages(start, spec.size, page);
@@ -140,13 +165,16 @@ class MappingCycles : public State {
   }
 
   std::vector<Series> series() override {
+    std::vector<Column> columns{{.metric = "time_per_page", .part = ""},
+                                {.metric = "map", .part = ""}};
+    if (!spec_.at_once) columns.push_back({.metric = "populate_per_page", .part = ""});
+    columns.push_back({.metric = "unmap_per_page", .part = ""});
     return {{.name = "cycles",
-             .columns = {{.metric = "time_per_page", .part = ""},
-                         {.metric = "map", .part = ""},
-                         {.metric = "populate_per_page", .part = ""},
-                         {.metric = "unmap_per_page", .part = ""}},
+             .columns = std::move(columns),
              .take = [this] { return take(); },
-             .watched_cpus = {spec_.cpu}}};
+             .watched_cpus = {spec_.cpu},
+             .distributions = {{.metric = "map_latency", .part = ""},
+                               {.metric = "unmap_latency", .part = ""}}}};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -169,14 +197,26 @@ class MappingCycles : public State {
       const double total = phases.map + phases.populate + phases.unmap;
       const double pages = static_cast<double>(spec_.size) / static_cast<double>(page_);
       sample.duration_s = total;
-      sample.values = {total * 1e9 / pages, phases.map * 1e9, phases.populate * 1e9 / pages,
-                       phases.unmap * 1e9 / pages};
+      sample.values = {total * 1e9 / pages};
+      if (spec_.at_once) {
+        sample.values.push_back((phases.map + phases.populate) * 1e9);
+      } else {
+        sample.values.push_back(phases.map * 1e9);
+        sample.values.push_back(phases.populate * 1e9 / pages);
+      }
+      sample.values.push_back(phases.unmap * 1e9 / pages);
+      sample.histograms = {one_of(phases.map + phases.populate), one_of(phases.unmap)};
       sample.lost_share = lost.share();
       last_cpu_ = sched_getcpu();
     });
     verify_nodes(spec_, report_);
     verify_pages(spec_, report_.huge_bytes);
     return sample;
+  }
+
+  static BucketCounts one_of(double seconds) {
+    const auto ns = static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+    return {{Histogram::bucket_of(ns), 1}};
   }
 
   MappingSpec spec_;
@@ -191,6 +231,8 @@ class MappingCycles : public State {
 MakeState parse_mapping(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
       {{"private", false}, {"shared", true}}};
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kPopulate{
+      {{"touch", false}, {"call", true}}};
   MappingSpec spec{};
   spec.cpu = measurement.integer<int>("cpu");
   spec.placement = read_placement(measurement, "placement");
@@ -199,6 +241,7 @@ MakeState parse_mapping(const ObjectReader& measurement) {
   spec.shared = pattern.choice("sharing", kSharing);
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
+  spec.at_once = pattern.choice("populate", kPopulate);
   return [spec] { return std::make_unique<MappingCycles>(spec); };
 }
 

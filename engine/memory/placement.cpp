@@ -59,15 +59,17 @@ std::string bounds_text(const PageBounds& bounds) {
                                      : fmt::format("{} to {}", bounds.least, bounds.most);
 }
 
+bool interleaved_by_kernel(const Placement& placement) {
+  if (placement.policy == Policy::kPartition) return !placement.ranges.empty();
+  return placement.mechanism == Mechanism::kKernel &&
+         (placement.policy == Policy::kInterleave || placement.policy == Policy::kWeighted);
+}
+
 // Where the kernel interleaves but could not give huge pages everywhere, the small ones follow
 // rounds of their own: what is not huge may lie on any of the nodes.
 std::size_t stray_pages(const Placement& placement, std::size_t unit_bytes,
                         const RegionReport& report, std::size_t total) {
-  const bool interleaved =
-      placement.policy == Policy::kInterleave || placement.policy == Policy::kWeighted;
-  if (!interleaved || placement.mechanism == Mechanism::kUser || report.page_bytes == unit_bytes) {
-    return 0;
-  }
+  if (!interleaved_by_kernel(placement) || report.page_bytes == unit_bytes) return 0;
   return total - report.huge_bytes / report.page_bytes;
 }
 
@@ -79,16 +81,23 @@ std::size_t round_pages(const Placement& placement) {
   return in_turn ? sum_of_weights(placement) : 1;
 }
 
-std::vector<PageRange> partition_ranges(const Placement& placement, std::size_t pages) {
+std::vector<NodesRange> partition_ranges(const Placement& placement, std::size_t pages) {
   const std::size_t round = sum_of_weights(placement);
-  std::vector<PageRange> ranges;
+  std::vector<int> counts = placement.ranges;
+  if (counts.empty()) counts.assign(placement.nodes.size(), 1);
+  std::vector<NodesRange> ranges;
   std::size_t weights = 0;
   std::size_t first = 0;
-  for (const NodeShare& share : placement.nodes) {
-    weights += weight_in_round(placement, share);
+  std::size_t node = 0;
+  for (const int count : counts) {
+    const auto nodes = static_cast<std::size_t>(count);
+    for (std::size_t i = 0; i < nodes; ++i) {
+      weights += weight_in_round(placement, placement.nodes.at(node + i));
+    }
     const std::size_t last = pages / round * weights + pages % round * weights / round;
-    ranges.push_back({first, last});
+    ranges.push_back({.pages = {first, last}, .first_node = node, .nodes = nodes});
     first = last;
+    node += nodes;
   }
   return ranges;
 }
@@ -121,8 +130,9 @@ std::vector<PageBounds> allowed_pages(const Placement& placement, std::size_t pa
       break;
   }
   std::vector<PageBounds> bounds;
-  for (const PageRange& range : partition_ranges(placement, pages)) {
-    bounds.push_back({range.last - range.first, range.last - range.first});
+  for (const NodesRange& range : partition_ranges(placement, pages)) {
+    const std::size_t count = range.pages.last - range.pages.first;
+    bounds.insert(bounds.end(), range.nodes, bounds_in_window(count, range.nodes, 1));
   }
   return bounds;
 }

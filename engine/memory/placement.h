@@ -21,7 +21,7 @@ enum class Policy {
   kPreferred,   // One node while it has room, then wherever the kernel goes.
   kInterleave,  // Pages round robin over the nodes.
   kWeighted,    // `weight` pages on each node in turn.
-  kPartition,   // One contiguous range for each node, sized by weight.
+  kPartition,   // One contiguous range for each node or each of `ranges`, sized by weight.
   kFirstTouch,  // Each page on the node of the thread that populates it, which is to be of these.
 };
 
@@ -60,6 +60,9 @@ struct Placement {
   Policy policy;
   std::vector<NodeShare> nodes;  // Bind and preferred: one. No node twice.
   Mechanism mechanism = Mechanism::kUser;
+  // Partition: how many of the nodes share each range, whose pages the kernel interleaves over
+  // them; empty: each has its own.
+  std::vector<int> ranges{};
   // With it, nodes say where the memory is as far as that is known, and bind nothing unless bound.
   std::optional<Persistent> persistent{};
 
@@ -98,9 +101,18 @@ struct RegionReport {
   std::vector<std::int16_t> nodes{};   // Of each page, in their order; negative: absent.
 };
 
-// Partition: the range of each node, in the order of placement.nodes; together they are [0, pages).
-// A border lies where the weights say, rounded to the page below.
-std::vector<PageRange> partition_ranges(const Placement& placement, std::size_t pages);
+// Pages, and which of placement.nodes they are on.
+struct NodesRange {
+  PageRange pages;
+  std::size_t first_node;
+  std::size_t nodes;
+
+  bool operator==(const NodesRange&) const = default;
+};
+
+// Partition: its ranges, in the order of placement.nodes; together they are [0, pages). A border
+// lies where the weights say, rounded to the page below.
+std::vector<NodesRange> partition_ranges(const Placement& placement, std::size_t pages);
 
 // Interleave and weighted, by user: calls visit with each run of pages of placement.nodes[share]
 // that lies in slice, ascending. Rounds start at page 0 and take the nodes in their given order.

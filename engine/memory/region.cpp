@@ -22,7 +22,6 @@
 namespace tierscope {
 namespace {
 
-constexpr int kPopulateWrite = 23;                             // MADV_POPULATE_WRITE, Linux 5.14
 constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;  // Less is not worth a second thread.
 constexpr std::size_t kBytesPerCheck = std::size_t{64} << 20;  // Populated between signal checks.
 
@@ -108,9 +107,9 @@ void Region::place() {
   } else if (placement_.policy == Policy::kPreferred) {
     set(all, MPOL_PREFERRED, nodes);
   } else if (placement_.policy == Policy::kPartition) {
-    const std::vector<PageRange> ranges = partition_ranges(placement_, page_count_);
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      set(ranges[i], MPOL_BIND, std::span(nodes).subspan(i, 1));
+    for (const NodesRange& range : partition_ranges(placement_, page_count_)) {
+      set(range.pages, range.nodes > 1 ? MPOL_INTERLEAVE : MPOL_BIND,
+          std::span(nodes).subspan(range.first_node, range.nodes));
     }
   } else if (placement_.policy == Policy::kBind || spread_by_user()) {
     set(all, MPOL_BIND, nodes);

@@ -28,6 +28,8 @@ bool sys_is_visible();
 // The kernel's ordinary page in bytes.
 std::size_t base_page_bytes();
 
+inline constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+
 // The page that a kind of pages is placed by, in bytes: of transparent huge pages the one that a
 // whole page-table entry maps (2 MiB on x86, 512 MiB on Arm with 64 KiB pages). Throws Unavailable
 // where the kernel has no transparent huge pages.

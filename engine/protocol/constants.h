@@ -6,6 +6,7 @@
 // clang-format off
 namespace tierscope::tables {
 
+inline constexpr Check kPlacementRanges{"ranges", "count other nodes than there are, or nodes of different weights in one range"};
 inline constexpr Check kBandwidthPatternAccessSize{"access_size", "has to be 8, 16, 32 or a multiple of 64"};
 inline constexpr Check kThreadsCpus{"cpus", "are not all CPUs of cpu_sets, ascending"};
 inline constexpr Check kBandwidthSpecPatternSize{"pattern.size", "has fewer accesses than there are threads"};
@@ -23,6 +24,7 @@ inline constexpr Check kChainPatternLinked{"linked", "goes with an operation tha
 inline constexpr Check kChainPatternSize{"size", "is less than the {} bytes that operations reach over"};
 inline constexpr Check kChainPatternSizeSecond{"size_second", "is less than the {} bytes that operations reach over"};
 inline constexpr Check kChainPatternOnlySecond{"size_second", "goes with operations of m1"};
+inline constexpr Check kChainPatternTimedFrom{"timed_from", "is beyond the {} operations of the chain"};
 inline constexpr Check kChainSpecPlacementSecond{"placement_second", "goes with operations of m1, and only with them"};
 inline constexpr Check kOpsPatternKeys{"keys", "are less than {}, which levels of ratio {} need"};
 inline constexpr Check kOpsSpecParts{"parts", "name one that {} does not have"};

@@ -20,6 +20,20 @@ Persistent read_persistent(const ObjectReader& reader) {
           .bound = reader.boolean("bound")};
 }
 
+// Whether the nodes are just those of the ranges, and alike in each.
+bool fill_ranges(const Placement& placement) {
+  std::size_t first = 0;
+  for (const int count : placement.ranges) {
+    const std::size_t last = first + static_cast<std::size_t>(count);
+    if (last > placement.nodes.size()) return false;
+    for (std::size_t i = first; i < last; ++i) {
+      if (placement.nodes[i].weight != placement.nodes[first].weight) return false;
+    }
+    first = last;
+  }
+  return first == placement.nodes.size();
+}
+
 }  // namespace
 
 Placement read_placement(const ObjectReader& measurement, std::string_view key) {
@@ -43,6 +57,10 @@ Placement read_placement(const ObjectReader& reader) {
   for (const ObjectReader& share : reader.objects("nodes")) {
     placement.nodes.push_back(
         {.node = share.integer<int>("node"), .weight = share.integer<int>("weight")});
+  }
+  if (reader.has("ranges")) {
+    placement.ranges = reader.integers("ranges");
+    reader.check(tables::kPlacementRanges, fill_ranges(placement));
   }
   if (reader.has("persistent")) placement.persistent = read_persistent(reader.object("persistent"));
   return placement;

@@ -532,6 +532,27 @@ TEST(MappingKind, PhasesAddUpToTheWholeInEverySample) {
   }
 }
 
+TEST(MappingKind, PagesThatOneCallPopulatesBelongToTheMapping) {
+  Repeated mapping(measurement(
+      "mapping",
+      {{"cpu", allowed_cpus().front()},
+       {"pattern", {{"size", 256 * base_page_bytes()}, {"pages", "base"}, {"populate", "call"}}}}));
+  SeriesSamples series;
+  try {
+    series = mapping.repetition().series.at(0);
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Columns samples = columns(series);
+  EXPECT_EQ(samples.count("populate_per_page"), 0U);
+  for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+    const double whole = samples.at("time_per_page")[sample];
+    const double phases = samples.at("map")[sample] / 256 + samples.at("unmap_per_page")[sample];
+    EXPECT_NEAR(phases, whole, 1e-9 * whole);
+    EXPECT_EQ(series.samples[sample].histograms.size(), 2U);
+  }
+}
+
 // The pages that the figures are of are those that backed the memory, or there is no figure.
 void expect_huge_pages(const char* sharing) {
   std::size_t page = 0;

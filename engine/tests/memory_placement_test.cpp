@@ -64,12 +64,28 @@ TEST(Runs, CountsAreThoseThatAllowedPagesStates) {
 
 TEST(Partition, RangesFollowTheWeightsWithoutAGap) {
   const Placement placement{Policy::kPartition, {{0, 1}, {1, 2}, {2, 1}}};
-  EXPECT_EQ(partition_ranges(placement, 10), (std::vector<PageRange>{{0, 2}, {2, 7}, {7, 10}}));
+  EXPECT_EQ(partition_ranges(placement, 10),
+            (std::vector<NodesRange>{{{0, 2}, 0, 1}, {{2, 7}, 1, 1}, {{7, 10}, 2, 1}}));
 }
 
 TEST(Partition, ANodeMayGetNothing) {
   const Placement placement{Policy::kPartition, {{0, 1}, {1, 255}}};
-  EXPECT_EQ(partition_ranges(placement, 3), (std::vector<PageRange>{{0, 0}, {0, 3}}));
+  EXPECT_EQ(partition_ranges(placement, 3),
+            (std::vector<NodesRange>{{{0, 0}, 0, 1}, {{0, 3}, 1, 1}}));
+}
+
+TEST(Partition, NodesThatShareARangeTakeItsPagesInTurn) {
+  Placement placement{Policy::kPartition, {{0, 3}, {1, 3}, {2, 2}}};
+  placement.ranges = {2, 1};
+  EXPECT_EQ(partition_ranges(placement, 20),
+            (std::vector<NodesRange>{{{0, 15}, 0, 2}, {{15, 20}, 2, 1}}));
+  // The kernel may begin with either of both; in the second range there is one.
+  EXPECT_EQ(allowed_pages(placement, 20), (std::vector<PageBounds>{{7, 8}, {7, 8}, {5, 5}}));
+  EXPECT_EQ(failure_text(placement, 4096, {.pages = {{0, 7}, {1, 8}, {2, 5}}, .page_bytes = 4096}),
+            "");
+  // A range a node, of the same shares.
+  EXPECT_NE(failure_text(placement, 4096, {.pages = {{0, 6}, {1, 9}, {2, 5}}, .page_bytes = 4096}),
+            "");
 }
 
 TEST(AllowedPages, TheKernelMayBeginItsRoundAnywhere) {

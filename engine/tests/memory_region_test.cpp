@@ -206,6 +206,9 @@ TEST_F(RegionTest, AllNodesTogether) {
       const Region region(23 * page_bytes(pages), pages, {policy, shares}, team_);
       EXPECT_EQ(region.report().pages.size(), nodes.size());
     }
+    Placement both{Policy::kPartition, {{nodes[0]}, {nodes[1]}}};
+    both.ranges = {2};
+    EXPECT_EQ(Region(23 * page_bytes(pages), pages, both, team_).report().pages.size(), 2U);
     const Region region(23 * page_bytes(pages), pages,
                         {Policy::kInterleave, shares, Mechanism::kKernel}, team_);
     EXPECT_EQ(region.report().pages.size(), nodes.size());

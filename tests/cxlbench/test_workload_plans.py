@@ -105,7 +105,7 @@ def refused(args: str, machine: Topology, **means: Any) -> str:
         (
             "exec_mode: latency, operation: memory-unmap-shared",
             "mapping",
-            {"sharing": "shared", "size": GIB, "pages": "base"},
+            {"sharing": "shared", "size": GIB, "pages": "base", "populate": "call"},
         ),
     ],
 )
@@ -139,8 +139,21 @@ def test_a_case_becomes_the_kind_that_makes_its_accesses(
         ),
         (
             "exec_mode: random_latency, operation: w, flush_instruction: cache, access_size: 64",
-            "r_8,w_64_cache,mfence",
+            "r_8,mfence,w_64_cache,mfence",
             True,
+            1,
+        ),
+        # Its cache and nocache have an SFENCE behind each write; none has not.
+        (
+            "exec_mode: custom, custom_operations: 'r_64,w_64_cache,w_64_nocache_64,w_64_none'",
+            "r_64,w_64_cache,sfence,w_64_nocache_64,sfence,w_64_none",
+            False,
+            1,
+        ),
+        (
+            "exec_mode: random, access_size: 8, operation: write, flush_instruction: cache",
+            "w_8_cache,sfence",
+            False,
             1,
         ),
         ("exec_mode: latency, operation: compare-and-swap, access_size: 8", "cas", True, 1),
@@ -204,8 +217,61 @@ def test_weights_and_partitions_become_placements(machine: Topology) -> None:
         "percentage_pages_first_partition: 50, node_count_first_partition: 2",
         machine,
     )
-    assert several.target == "node:0,1,2@1:1:2"
-    assert "each node's share of pages is one range" in case.notes[0]
+    assert (several.target, case.notes) == ("node:0,1,2@1:1:2", [])
+    assert several.regions()[0].placement.ranges == [2, 1]
+    assert several.identity()["ranges"] == "2+1"
+
+
+@pytest.mark.parametrize(
+    ("percent", "first", "nodes", "becomes"),
+    [
+        (95, 2, "[0, 1, 2, 3]", ("partition", [19, 19, 1, 1], [2, 2])),
+        (33, 3, "[0, 1, 2, 3]", ("partition", [11, 11, 11, 67], [3, 1])),
+        (100, 2, "[0, 1, 2]", ("interleave", [1, 1], None)),
+        (0, 1, "[0, 1, 2]", ("interleave", [1, 1], None)),
+        (50, 1, "[0, 2]", ("partition", [1, 1], None)),
+    ],
+)
+def test_each_partition_takes_its_nodes_in_turn(
+    percent: int, first: int, nodes: str, becomes: object
+) -> None:
+    spec, case = one(
+        f"numa_memory_nodes: {nodes}, numa_task_nodes: [0], memory_region_size: 1G, "
+        f"percentage_pages_first_partition: {percent}, node_count_first_partition: {first}",
+        MACHINE,
+    )
+    found = spec.regions()[0].placement
+    assert (found.policy, [share.weight for share in found.nodes], found.ranges) == becomes
+    assert case.notes == []
+
+
+def test_partitions_whose_nodes_are_mapped_together(machine: Topology) -> None:
+    args = (
+        "numa_memory_nodes: [0, 1, 2, 3], numa_task_nodes: [0], memory_region_size: 1G, "
+        "percentage_pages_first_partition: 50, node_count_first_partition: 2"
+    )
+    two, case = one(args, machine, nodes={"1": 0, "3": 2})
+    assert (two.target, two.regions()[0].placement.ranges) == ("node:0,2@1:1", None)
+    assert not any("one range" in note for note in case.notes)
+    odd, case = one(args, machine, nodes={"3": 0})
+    assert odd.target == "node:0,1,2@2:1:1"
+    assert any("each node's share of pages is one range" in note for note in case.notes)
+
+
+def test_a_random_write_is_timed_without_the_read_that_finds_its_address(
+    machine: Topology,
+) -> None:
+    for operation, chain in (
+        ("operation: write, cache_instruction: write-back", "r_8,mfence,w_64_cache,mfence"),
+        ("operation: stream-write", "r_8,mfence,w_64_nocache,mfence"),
+    ):
+        spec, case = one(
+            f"{WHERE}, exec_mode: random_latency, {operation}, access_size: 64", machine
+        )
+        found = spec.identity()
+        assert (found["chain"], found["timed_from"], case.notes) == (chain, 2, [])
+    spec, _ = one(f"{WHERE}, exec_mode: random_latency, access_size: 64", machine)
+    assert "timed_from" not in spec.identity()
 
 
 def test_mapped_nodes_take_the_place_of_others(machine: Topology) -> None:

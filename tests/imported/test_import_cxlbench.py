@@ -268,3 +268,21 @@ def test_the_command_imports_shows_marks_and_exports(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out.json").read_text()) == DOCUMENT
     twice = tierscope("import", "cxlbench", tmp_path / "in.json", "--out", file)
     assert (twice.returncode, "is there already" in twice.stderr) == (2, True)
+
+
+def test_a_heat_map_without_intervals_claims_none(tmp_path: Path) -> None:
+    sizes = [64 << power for power in range(11)]
+    cases = [
+        (
+            config(exec_mode="random", number_threads=threads, access_size=size),
+            moved(threads + 0.25),
+        )
+        for threads in (1, 2, 4, 8, 16, 32, 64, 72)
+        for size in sizes
+    ]
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps([entry("random_reads", *cases)]))
+    done = tierscope("import", "cxlbench", path, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no intervals: imported" in done.stdout
+    assert "±" not in done.stdout

@@ -21,13 +21,15 @@ DISTRIBUTIONS = (
     "persist_latency",
     "chain_latency",
     "operation_latency",
+    "map_latency",
+    "unmap_latency",
 )
 """Times of single operations whose distributions rows may hold; a kind that gives a new one adds
 its name here. latency: of single dependent loads; io: from before it is submitted until its end is
 seen; submission: the time that submitting takes; completion: from then on; sync: of fsync
 and fdatasync; gc_pause: the time that a garbage collector stops a program; persist: of writing a
 block, until it persists; chain: of a chain of reads and writes; operation: of a database's, or of a
-group of interleaved ones."""
+group of interleaved ones; map: of mapping and populating memory; unmap: of unmapping it."""
 WHOLE_OPERATIONS = (
     "latency", "io_latency", "persist_latency", "chain_latency", "operation_latency"
 )  # fmt: skip

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -15,6 +16,7 @@ from tierscope.model.metric import COMPARED
 from tierscope.model.persistent import OBJECTS, Persistent
 from tierscope.model.property import IN_BYTES, MadeBy, remember
 from tierscope.model.rules import (
+    Check,
     Distinct,
     Elements,
     Given,
@@ -80,17 +82,30 @@ class NodeShare(Model):
     weight: Annotated[int, Field(ge=1, le=255)] = 1
 
 
+def _fill(ranges: Sequence[int], nodes: Sequence[NodeShare]) -> bool:
+    """Whether the nodes are just those of the ranges, and alike in each."""
+    left = iter(nodes)
+    alike = [{share.weight for share in islice(left, count)} for count in ranges]
+    return sum(ranges) == len(nodes) and all(len(weights) == 1 for weights in alike)
+
+
 class Placement(Ruled):
     """Placement of the pages of a memory region."""
 
     policy: Literal["bind", "preferred", "interleave", "weighted", "partition", "first-touch"]
     """interleave: pages round robin; weighted: ``weight`` pages a node in turn; partition: one
-    contiguous range a node, sized by weight; bind and preferred: one node; first-touch: each page
-    on its thread's node; ``nodes`` are the threads', a weight is how many of them are there."""
+    contiguous range a node, or each of ``ranges``, sized by weight; bind and preferred: one node;
+    first-touch: each page on its thread's node; ``nodes`` are the threads', a weight is how many of
+    them are there."""
     nodes: Annotated[list[NodeShare], Field(min_length=1, max_length=1024), Distinct("node")]
     mechanism: Literal["user", "kernel"] = "user"
     """user: the engine touches each page under a policy of one node; kernel: the kernel's own
     policy (interleave since 2.6, weighted since 6.9)."""
+    ranges: Annotated[
+        list[Annotated[int, Field(ge=1, le=1024)]] | None, Field(min_length=1, max_length=1024)
+    ] = None
+    """Nodes of each range of a partition, in their order: the kernel interleaves its pages over
+    them. Absent, each node has a range of its own."""
     persistent: Persistent | None = None
     """With it, ``nodes`` say where the memory is as far as that is known, and bind nothing unless
     it is ``bound``."""
@@ -111,6 +126,13 @@ class Placement(Ruled):
             because="policy first-touch takes no mechanism",
         ),
         Prunes("persistent", unless={"policy": "bind"}),
+        Prunes("ranges", unless={"policy": "partition"}),
+        Check(
+            "ranges",
+            "count other nodes than there are, or nodes of different weights in one range",
+            lambda placement: placement.ranges is None or _fill(placement.ranges, placement.nodes),
+            ("nodes",),
+        ),
     )
 
     @property
@@ -346,8 +368,8 @@ class MemorySpec(MeasurementSpec):
     prefetchers: Prefetchers = "as-found"
 
     def placed_as(self) -> dict[str, str]:
-        """Policy, mechanism, prefetchers and backing as identities name them: where they tell
-        something."""
+        """Policy, mechanism, ranges (``2+1`` nodes), prefetchers and backing as identities name
+        them: where they tell something."""
         placement = self.placement
         switched: dict[str, str] = {}
         if self.prefetchers != "as-found":
@@ -356,7 +378,13 @@ class MemorySpec(MeasurementSpec):
             switched["backing"] = placement.persistent.backing
         if placement.mechanism == "user" and len(placement.nodes) == 1:
             return dict(switched)
-        return {"policy": placement.policy, "mechanism": placement.mechanism, **switched}
+        ranges = {"ranges": "+".join(map(str, placement.ranges))} if placement.ranges else {}
+        return {
+            "policy": placement.policy,
+            "mechanism": placement.mechanism,
+            **ranges,
+            **switched,
+        }
 
     def files(self) -> list[str]:
         """The directory or device that holds its memory."""

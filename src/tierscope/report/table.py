@@ -364,17 +364,26 @@ def show_grid(
             console.print(table)
     console.print(table)
     if not with_intervals:
-        widths = sorted(map(figures.relative_half, grid.members))
-        note(
-            console,
-            "95% intervals: half of the figures within "
-            f"{figures.width_text(widths[len(widths) // 2])}, the widest "
-            f"{figures.width_text(widths[-1])}",
-        )
+        note(console, _widths_text(grid.members))
     limits = [m.limit for m in grid.members if m.limit]
     lines = [f"limit: {figures.limit_text(one)}, {one.link} ({one.formula})" for one in limits]
     for line in dict.fromkeys(lines):
         note(console, line)
+
+
+def _widths_text(members: Sequence[Measurement]) -> str:
+    """Say how wide the intervals of these figures are, of those that have one."""
+    widths = sorted(figures.relative_half(m) for m in members if figures.has_interval(m))
+    if not widths:
+        causes = dict.fromkeys(m.no_interval.replace("-", " ") for m in members if m.no_interval)
+        return f"no intervals: {', '.join(causes)}" if causes else "no intervals"
+    without = len(members) - len(widths)
+    return (
+        "95% intervals: half of the figures within "
+        f"{figures.width_text(widths[len(widths) // 2])}, "
+        f"the widest {figures.width_text(widths[-1])}"
+        + (f"; {without} without an interval" if without else "")
+    )
 
 
 def grid_table(

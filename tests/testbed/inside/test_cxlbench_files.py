@@ -41,6 +41,13 @@ tree_index_update:
     secondary_memory_region_size: 7G
     secondary_numa_memory_nodes: [ 8 ]
     numa_task_nodes: [ 0 ]
+split_memory_in_turn:
+  args:
+    percentage_pages_first_partition: 75
+    node_count_first_partition: 2
+    memory_region_size: 7G
+    numa_memory_nodes: [ 0, 1, 4 ]
+    numa_task_nodes: [ 1 ]
 seq_reads_local_device:
   parallel_benchmark:
     local: {args: {memory_region_size: 5G, numa_memory_nodes: [ 1 ], numa_task_nodes: [ 1 ]}}
@@ -57,9 +64,10 @@ def test_a_workload_file_runs_over_sockets_and_cxl(tmp_path: Path) -> None:
     document: dict[str, Any] = json.loads(answer.stdout)
     found = {one["id"]: one for one in document["results"]}
     cases = document["run"]["cases"]
-    assert [case["refused"] for case in cases] == [""] * 5
-    near, far, split, tree, both = (found[case["measurements"][0]] for case in cases)
-    assert [one["status"] for one in found.values()] == ["measured"] * 5, found
+    assert [case["refused"] for case in cases] == [""] * 6
+    near, far, split, tree, turns, both = (found[case["measurements"][0]] for case in cases)
+    assert [one["status"] for one in found.values()] == ["measured"] * 6, found
+    assert turns["evidence"]["pages"] == {"0": PAGES * 3 // 8, "1": PAGES * 3 // 8, "4": PAGES // 4}
     assert near["evidence"]["pages"] == {"0": PAGES}
     assert far["evidence"]["pages"] == {"4": PAGES}
     assert far["pattern"]["threads"] == 4, "as many as both nodes have CPUs"

@@ -42,7 +42,10 @@ def _said(measured: list[Measurement]) -> list[str]:
     addresses = [
         m.evidence.address_ns
         for m in measured
-        if m.evidence and m.evidence.address_ns and m.pattern["linked"]
+        if m.evidence
+        and m.evidence.address_ns
+        and m.pattern["linked"]
+        and "timed_from" not in m.pattern
     ]
     if addresses:
         lines.append(

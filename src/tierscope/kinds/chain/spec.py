@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.path import Traffic
 from tierscope.model.property import PAGES, SIZE, MadeBy, Property
-from tierscope.model.rules import Check, Differs, PowerOfTwo, Ruled, Ruling, refuses
+from tierscope.model.rules import Check, Differs, PowerOfTwo, Prunes, Ruled, Ruling, refuses
 from tierscope.model.spec import (
     CACHE_LINE,
     Bytes,
@@ -379,6 +379,20 @@ class ChainPattern(Ruled):
         ),
     ] = 1
     """One of this many rounds over the interleaved walks is timed by itself."""
+    timed_from: Annotated[
+        int,
+        Field(ge=1, le=MAX_OPERATIONS),
+        Property(
+            "First operation of the latency: those before it only find the address",
+            label="timed from",
+            words="timed from operation {} on",
+            id="from{}",
+            identity=False,
+            essential=False,
+        ),
+    ] = 1
+    """Number of the operation that the latency begins with; above 1 it comes from the chains that
+    are timed by themselves, less the timer's own time."""
 
     @property
     def chain(self) -> str:
@@ -421,6 +435,14 @@ class ChainPattern(Ruled):
             ("operations",),
             name="OnlySecond",
         ),
+        Check(
+            "timed_from",
+            "is beyond the {} operations of the chain",
+            lambda pattern: pattern.timed_from <= len(pattern.operations),
+            ("operations",),
+            lambda pattern: (len(pattern.operations),),
+        ),
+        Prunes("timed_from", unless={"linked": True}),
     )
 
     def least(self, region: int) -> int:

@@ -9,9 +9,11 @@ from tierscope.plans.grammar import format_size
 
 
 def work_of(measurement: Measurement) -> Work | None:
-    """Return the work of one; None where its regions are in several places."""
+    """Return the work of one; None where its regions are in several places, or a part is timed."""
     pattern = measurement.pattern
     second = pattern.get("second")
+    if pattern.get("timed_from", 1) > 1:
+        return None
     if "," in measurement.target or second not in (None, measurement.target):
         return None
     try:

@@ -29,6 +29,16 @@ class MappingPattern(Ruled):
     """Whole pages."""
     pages: Annotated[Pages, PAGES] = "thp"
     sharing: Annotated[Literal["private", "shared"], Property(words="{} mappings")] = "private"
+    populate: Annotated[
+        Literal["touch", "call"],
+        Property(
+            "touch: a write to each page, timed apart; call: within the mapping, as MAP_POPULATE",
+            words="populated by {}",
+            id="by-{}",
+            identity=False,
+            essential=False,
+        ),
+    ] = "touch"
 
 
 class MappingSpec(MemorySpec):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tierscope.kinds.chain.spec import MAX_SAMPLE_EVERY, Operation, parse_chains, reach
+from tierscope.kinds.chain.spec import MAX_SAMPLE_EVERY, Operation, reach
 from tierscope.model.errors import UserError
+from tierscope.peers.cxlbench.operations import custom_operations, with_fences
 from tierscope.peers.cxlbench.placing import (
     Part,
     Team,
@@ -94,10 +95,9 @@ def random_latency(part: Part) -> Draft:
         if found["cache"] == "write-back":
             raise UserError("cache_instruction write-back goes with writes")
         return chain(part, [found], linked=True)
-    part.notes.append("the read that finds the address is timed, too")
-    # As there: the address is read, the line written, and all waited for.
-    first = {"access": "read", "size": _WORD}
-    return chain(part, [first, {**found, "fence": "all"}], linked=True)
+    # As there: the address is read and waited for, and what follows is timed.
+    first = {"access": "read", "size": _WORD, "fence": "all"}
+    return chain(part, [first, {**found, "fence": "all"}], linked=True, timed_from=2)
 
 
 def custom(part: Part) -> Draft:
@@ -115,14 +115,13 @@ def _parsed(text: str) -> list[Draft]:
             f"{_WORD} B of the word that the next address comes from"
         )
     try:
-        (found,) = parse_chains(text)
+        return [one.model_dump() for one in custom_operations(text)]
     except UserError as error:
         raise UserError(f"custom_operations {error}") from None
-    return [one.model_dump() for one in found]
 
 
-def chain(part: Part, operations: list[Draft], linked: bool) -> Draft:
-    """Chains over one region or two; ``operations`` as specs have them."""
+def chain(part: Part, operations: list[Draft], linked: bool, timed_from: int = 1) -> Draft:
+    """Chains over one region or two; ``operations`` as specs have them, timed from one on."""
     parsed = [Operation.model_validate(one) for one in operations]
     _team, place = part.team, part.place
     places = [place]
@@ -135,7 +134,12 @@ def chain(part: Part, operations: list[Draft], linked: bool) -> Draft:
     regions = [(one.shares, one.size) for one in places]
     least = max(reach(parsed, number) for number in (0, 1))
     sizes = [size // LINE * LINE for size in fitted_size(part.means, regions, least, part.notes)]
-    pattern: dict[str, Any] = {"operations": operations, "linked": linked, "size": sizes[0]}
+    pattern: dict[str, Any] = {
+        "operations": operations,
+        "linked": linked,
+        "timed_from": timed_from,
+        "size": sizes[0],
+    }
     if sizes[-1] != sizes[0]:
         pattern["size_second"] = sizes[1]
     if every := part["latency_sample_frequency"]:
@@ -303,6 +307,8 @@ def access_of(values: Values) -> tuple[str, str]:
 
 def _bandwidth(part: Part, operation: str, order: str) -> Draft:
     team, _place = part.team, part.place
+    if part["operation"] == "write" and part["cache_instruction"] == "nocache":
+        part.notes.append("no fence behind each access, as nocache has it there")
     pattern = {
         "operation": operation,
         **_in_order(part, order),
@@ -369,7 +375,8 @@ def _single(part: Part, operation: str) -> Draft:
         raise UserError("zipf goes with accesses of 64 B and more, without cache instructions")
     access, _, cache = operation.partition("-")
     cache = {"nt": "non-temporal", "back": "write-back", "": "none"}.get(cache, cache)
-    return chain(part, [single(access, size, cache)], linked=False)
+    (found,) = with_fences([Operation.model_validate(single(access, size, cache))])
+    return chain(part, [found.model_dump()], linked=False)
 
 
 def _dependent(part: Part) -> Draft:
@@ -392,7 +399,12 @@ def _mapping(part: Part) -> Draft:
             "already"
         )
     (size,) = fitted_size(part.means, [(place.shares, place.size)], 2 << 20, part.notes)
-    pattern = {"sharing": part["operation"].rpartition("-")[2], "size": size}
+    pattern = {
+        "sharing": part["operation"].rpartition("-")[2],
+        "size": size,
+        "populate": "call",
+    }
+    part.notes.append("bound to the nodes of the file; CXL-Bench leaves the pages to the kernel")
     return _on_one_cpu(draft("mapping", part, pattern), team, part.notes)
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from tierscope.kinds.chain.spec import format_chain, parse_chains
+from tierscope.kinds.chain.spec import format_chain
 from tierscope.model.errors import UserError
 from tierscope.model.run import Case, Reported
+from tierscope.peers.cxlbench.operations import custom_operations
 from tierscope.peers.cxlbench.workload import CHASES, PAGES, PERCENTILES, TIMED
 from tierscope.peers.importing import UNKNOWN, Entry, Found, Source
 from tierscope.plans.machine import GIB
@@ -137,7 +138,7 @@ def chain_of(config: Entry) -> str:
     """Return the custom operations as chains are written here; theirs where it cannot."""
     text = config.text("custom_operations")
     try:
-        return format_chain(parse_chains(text)[0])
+        return format_chain(custom_operations(text))
     except UserError:
         return text
 

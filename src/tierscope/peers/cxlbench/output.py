@@ -15,9 +15,10 @@ from tierscope.kinds.plan import Spec
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError, counted, shown
 from tierscope.model.run import Case, Figure, Measurement, Run
-from tierscope.peers.cxlbench.workload import CHASES, PERCENTILES, TIMED
+from tierscope.peers.cxlbench.times import Times
+from tierscope.peers.cxlbench.workload import CHASES, TIMED
 from tierscope.plans.machine import GIB
-from tierscope.report.figures import figure_of, mark, parts, scale_of, size_text
+from tierscope.report.figures import figure_of, mark, parts, scale_of, side_figure, size_text
 from tierscope.report.run import show_between
 from tierscope.report.run_view import RunView
 from tierscope.report.style import new_table, note, title
@@ -80,7 +81,7 @@ def _show_cases(console: Console, run: Run) -> None:
 
     def cells(case: Case) -> tuple[str, str]:
         found = [by_id[name] for name in case.measurements if name in by_id]
-        figures = "; ".join(text for one in found for text in figures_of(one))
+        figures = "; ".join(text for one in found for text in figures_of(one, case.config))
         return figures or "not measured", "; ".join(case.notes)
 
     for name, group in _benchmarks(cases):
@@ -89,15 +90,36 @@ def _show_cases(console: Console, run: Run) -> None:
     _show_refused(console, cases)
 
 
-def figures_of(measurement: Measurement) -> Iterator[str]:
+def figures_of(measurement: Measurement, config: dict[str, Any]) -> Iterator[str]:
     """Yield the main figure with its interval, and those of concurrent streams."""
     if measurement.status != "measured":
         yield measurement.status
+        return
+    if figure := _of_mapping(measurement, config):
+        yield _figure(figure)
         return
     yield _figure(measurement) + mark(measurement)
     for figure in measurement.figures:
         if figure.metric == measurement.metric and figure.part and figure.part != "timed":
             yield f"{figure.part} {_figure(figure)}"
+
+
+def _of_mapping(measurement: Measurement, config: dict[str, Any]) -> Figure | None:
+    """Return the figure of mapping or of unmapping, all pages; None of other operations."""
+    operation = str(config.get("operation", ""))
+    if operation.startswith("memory-map-"):
+        return side_figure(measurement, "map")
+    evidence = measurement.evidence
+    each = side_figure(measurement, "unmap_per_page")
+    if not operation.startswith("memory-unmap-") or not (each and evidence and evidence.page_bytes):
+        return None
+    pages = measurement.pattern["size"] / evidence.page_bytes
+    of_all = {
+        name: value * pages
+        for name in ("estimate", "ci_low", "ci_high")
+        if (value := getattr(each, name)) is not None
+    }
+    return each.model_copy(update={**of_all, "metric": "unmap"})
 
 
 def _figure(figure: Measurement | Figure) -> str:
@@ -268,8 +290,10 @@ def _single(config: dict[str, Any], own: Measurement, seconds: float) -> dict[st
     if config.get("exec_mode") == "custom":
         rate = value if own.metric == "operations" else figure_of(own, "operations")
         return None if rate is None else _custom(config, own, rate, seconds)
+    if config.get("exec_mode") in TIMED and (times := _timed(config, own)):
+        return _latencies(config, own, times)
     if own.metric == "latency":
-        return _chase(config, own, value, seconds)
+        return _chase(config, value, seconds)
     threads = own.evidence.threads if own.evidence else None
     return _bandwidth(config, value, threads or [], seconds) if own.unit == "B/s" else None
 
@@ -301,21 +325,37 @@ def _bandwidth(
     }
 
 
-def _chase(
-    config: dict[str, Any], own: Measurement, latency: float, seconds: float
-) -> dict[str, Any]:
+def _chase(config: dict[str, Any], latency: float, seconds: float) -> dict[str, Any]:
     """Return results of dependent loads, whose time of an access is a latency, in ns."""
     size = int(config["access_size"])
     found = _bandwidth({**config, "number_threads": 1}, size / latency * 1e9, [], seconds)
-    named = dict(_percentiles(own, "latency_"))
-    return {**found, "thread_op_latency_avg": latency, **({"latency": named} if named else {})}
+    return {**found, "thread_op_latency_avg": latency}
+
+
+def _timed(config: dict[str, Any], own: Measurement) -> Times | None:
+    """Return the times of single operations, None where they are not known."""
+    operation = str(config.get("operation", ""))
+    metric = "chain_latency"
+    if operation.startswith("memory-"):
+        metric = "unmap_latency" if operation.startswith("memory-unmap-") else "map_latency"
+    return Times.of(own, metric)
+
+
+def _latencies(config: dict[str, Any], own: Measurement, times: Times) -> dict[str, Any]:
+    """Return results of operations that are timed one by one, in ns."""
+    rate = figure_of(own, "operations") or 1e9 / times.mean
+    untimed = {**config, "latency_sample_frequency": 0}
+    return {
+        **_custom(untimed, own, rate, times.total / rate),
+        "latencies": [times.spread()],
+    }
 
 
 def _custom(
     config: dict[str, Any], own: Measurement, rate: float, seconds: float
 ) -> dict[str, Any]:
     count = int(config["number_threads"])
-    timed = dict(_percentiles(own, "chain_latency_"))
+    timed = Times.of(own, "chain_latency") if config.get("latency_sample_frequency") else None
     each = [{"execution_time": seconds, "num_operations": round(rate * seconds),
              "ops_per_second": rate}] if count == 1 else []  # fmt: skip
     return {
@@ -325,12 +365,5 @@ def _custom(
         "thread_ops_per_second_avg": rate / count,
         "thread_ops_per_second_std_dev": 0.0,
         "threads": each,
-        **({"latency": timed} if timed and config.get("latency_sample_frequency") else {}),
+        **({"latency": timed.named()} if timed else {}),
     }
-
-
-def _percentiles(own: Measurement, prefix: str) -> Iterator[tuple[str, float]]:
-    for key, name in PERCENTILES.items():
-        value = figure_of(own, f"{prefix}{name}")
-        if value is not None:
-            yield key, value

@@ -324,7 +324,7 @@ def place_of(part: Part, secondary: bool = False) -> Place:
     else:
         mapped = tuple(map(part.node, nodes))
     _check_nodes(part.means, mapped, f"{key}device_path" if device else f"{key}numa_memory_nodes")
-    placement, target = _placed(mapped, *_weights(part, key, mapped))
+    placement, target = _placed(part, mapped, *_weights(part, key, mapped))
     whole = sum(share["weight"] for share in placement["nodes"])
     return Place(
         target=target,
@@ -345,24 +345,25 @@ def _check_nodes(means: Means, numbers: tuple[int, ...], key: str) -> None:
             )
 
 
-def _weights(part: Part, key: str, nodes: tuple[int, ...]) -> tuple[str, list[int]]:
-    """Return the policy and a weight for each node."""
+def _weights(part: Part, key: str, nodes: tuple[int, ...]) -> tuple[str, list[int], list[int]]:
+    """Return the policy, a weight for each node, and how many nodes each partition has."""
     percent = part["percentage_pages_first_partition"]
     if percent is not None and not key:
-        return "partition", _partition(part, percent, len(nodes))
+        return _partition(part, percent, len(nodes))
     weights = part[f"{key}numa_memory_node_weights"]
     if not weights:
-        return "interleave", [1] * len(nodes)
+        return "interleave", [1] * len(nodes), []
     if len(weights) != len(nodes):
         raise UserError(f"{len(weights)} weights for {len(nodes)} nodes")
     if not any(weights):
         raise UserError("all weights are 0")
     if 0 in weights:
         part.notes.append("nodes of weight 0 get no pages")
-    return "weighted", list(weights)
+    return "weighted", list(weights), []
 
 
-def _partition(part: Part, percent: int, nodes: int) -> list[int]:
+def _partition(part: Part, percent: int, nodes: int) -> tuple[str, list[int], list[int]]:
+    """Return the same of two partitions, each of which takes its nodes in turn."""
     first = part["node_count_first_partition"]
     if first is None and nodes == 2:
         first = 1
@@ -373,12 +374,15 @@ def _partition(part: Part, percent: int, nodes: int) -> list[int]:
     if not 0 < first <= nodes or (first == nodes and percent < _ALL):
         raise UserError(f"node_count_first_partition is {first}, of {nodes} nodes")
     rest = max(nodes - first, 1)
-    if max(first, rest) > 1 and percent not in (0, _ALL):
-        part.notes.append("each node's share of pages is one range, in place of pages in turn")
-    return [percent * rest] * first + [(_ALL - percent) * first] * (nodes - first)
+    weights = [percent * rest] * first + [(_ALL - percent) * first] * (nodes - first)
+    if percent in (0, _ALL):
+        return "interleave", weights, []
+    return "partition", weights, [first, rest]
 
 
-def _placed(nodes: tuple[int, ...], policy: str, weights: list[int]) -> tuple[dict[str, Any], str]:
+def _placed(
+    part: Part, nodes: tuple[int, ...], policy: str, weights: list[int], ranges: list[int]
+) -> tuple[dict[str, Any], str]:
     """Return the placement and the target's name; nodes that several map to have it all."""
     sums: dict[int, int] = {}
     for node, weight in zip(nodes, weights, strict=True):
@@ -399,7 +403,14 @@ def _placed(nodes: tuple[int, ...], policy: str, weights: list[int]) -> tuple[di
         policy = "weighted"
     if policy != "interleave":
         named += f"@{':'.join(map(str, reduced.values()))}"
-    return _placement(policy, reduced), named
+    found = _placement(policy, reduced)
+    if max(ranges, default=1) == 1:
+        return found, named
+    if len(reduced) == len(nodes):
+        return {**found, "ranges": ranges}, named
+    if len(set(nodes[: ranges[0]])) > 1 or len(set(nodes[ranges[0] :])) > 1:
+        part.notes.append("each node's share of pages is one range, in place of pages in turn")
+    return found, named
 
 
 def _placement(policy: str, weights: dict[int, int]) -> dict[str, Any]:
