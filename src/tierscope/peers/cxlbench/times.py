@@ -42,7 +42,8 @@ class Times:
     @property
     def mean(self) -> float:
         """ns of an operation."""
-        return sum(map(operator.mul, self.ns, self._counts())) / self.total
+        times = zip(self.ns, self._counts(), strict=True)
+        return sum(ns * count for ns, count in times) / self.total
 
     def _counts(self) -> Iterator[int]:
         return map(operator.sub, self.up_to, [0, *self.up_to])

@@ -214,10 +214,8 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     as_it_is = foreign or readonly
     if as_it_is and not path and job.of("nrfiles") > 1:
         raise UserError(
-            f"{job.place}: with --readonly a job uses only one file of a directory; drop nrfiles"
-            if readonly
-            else f"{job.place}: {facts.path} is not tierscope's, and a job uses only one such file; "
-            "name another directory"
+            f"{job.place}: a job uses only one file as it is, and {facts.path} is "
+            + ("not tierscope's; name another directory" if foreign else "such a file: --readonly")
         )
     if as_it_is and not path:
         path = f"{job.directory}/{stem}0"
