@@ -289,23 +289,24 @@ struct Executed {
   int clflushopt = 0;
   int sfence = 0;
   int mfence = 0;
-  int movntdq = 0;
+  int streamed_bytes = 0;  // By MOVNTDQ, whose width is the compiler's choice.
 
   bool operator==(const Executed&) const = default;
 };
 
 // Counts the instruction whose bytes these are (Intel SDM vol. 2: CLWB is 66 0F AE /6, CLFLUSHOPT
-// 66 0F AE /7, CLFLUSH 0F AE /7, SFENCE 0F AE F8, MFENCE 0F AE F0, MOVNTDQ 66 0F E7, or VEX with
-// the opcode E7).
+// 66 0F AE /7, CLFLUSH 0F AE /7, SFENCE 0F AE F8, MFENCE 0F AE F0, MOVNTDQ 66 0F E7, or VEX and
+// EVEX with the opcode E7, of which L says how wide it is).
 void count(std::array<std::uint8_t, sizeof(long)> bytes, Executed& executed) {
   std::size_t at = 0;
-  if (bytes[0] == 0xc5 && bytes[2] == 0xe7) ++executed.movntdq;
-  if (bytes[0] == 0xc4 && bytes[3] == 0xe7) ++executed.movntdq;
+  if (bytes[0] == 0xc5 && bytes[2] == 0xe7) executed.streamed_bytes += 16 << (bytes[1] >> 2 & 1);
+  if (bytes[0] == 0xc4 && bytes[3] == 0xe7) executed.streamed_bytes += 16 << (bytes[2] >> 2 & 1);
+  if (bytes[0] == 0x62 && bytes[4] == 0xe7) executed.streamed_bytes += 16 << (bytes[3] >> 5 & 3);
   const bool prefixed = bytes[at] == 0x66;
   if (prefixed) ++at;
   if ((bytes[at] & 0xf0) == 0x40) ++at;  // REX
   if (bytes[at] != 0x0f) return;
-  if (prefixed && bytes[at + 1] == 0xe7) ++executed.movntdq;
+  if (prefixed && bytes[at + 1] == 0xe7) executed.streamed_bytes += 16;
   if (bytes[at + 1] != 0xae) return;
   const std::uint8_t modrm = bytes[at + 2];
   const int extension = modrm >> 3 & 7;
@@ -375,7 +376,7 @@ class ChainInstructions : public testing::Test {
     EXPECT_EQ(executed.clflushopt, kChains * of_a_chain.clflushopt);
     EXPECT_EQ(executed.sfence, kChains * of_a_chain.sfence);
     EXPECT_EQ(executed.mfence, kChains * of_a_chain.mfence);
-    EXPECT_EQ(executed.movntdq, kChains * of_a_chain.movntdq);
+    EXPECT_EQ(executed.streamed_bytes, kChains * of_a_chain.streamed_bytes);
   }
 };
 
@@ -392,8 +393,8 @@ TEST_F(ChainInstructions, AWriteThatIsWrittenBackHasAClwbForEachLineAndItsFence)
 
 TEST_F(ChainInstructions, ANonTemporalWriteHasItsFence) {
   expect({kReadLine, fenced(write_of(kCacheLine, 0, CacheUse::kNonTemporal), ChainFence::kStores)},
-         {.sfence = 1, .movntdq = 4});
-  expect({kReadLine, write_of(kCacheLine, 0, CacheUse::kNonTemporal)}, {.movntdq = 4});
+         {.sfence = 1, .streamed_bytes = 64});
+  expect({kReadLine, write_of(kCacheLine, 0, CacheUse::kNonTemporal)}, {.streamed_bytes = 64});
 }
 
 TEST_F(ChainInstructions, AnOrdinaryWriteHasNeither) {
