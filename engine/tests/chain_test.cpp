@@ -289,24 +289,28 @@ struct Executed {
   int clflushopt = 0;
   int sfence = 0;
   int mfence = 0;
-  int streamed_bytes = 0;  // By MOVNTDQ, whose width is the compiler's choice.
+  int streamed_bytes = 0;  // By instructions of the compiler's choice.
 
   bool operator==(const Executed&) const = default;
 };
 
+// Opcodes of stores of vectors past the caches: MOVNTDQ, or MOVNTPS and MOVNTPD.
+bool streams(std::uint8_t opcode) { return opcode == 0xe7 || opcode == 0x2b; }
+
 // Counts the instruction whose bytes these are (Intel SDM vol. 2: CLWB is 66 0F AE /6, CLFLUSHOPT
-// 66 0F AE /7, CLFLUSH 0F AE /7, SFENCE 0F AE F8, MFENCE 0F AE F0, MOVNTDQ 66 0F E7, or VEX and
-// EVEX with the opcode E7, of which L says how wide it is).
+// 66 0F AE /7, CLFLUSH 0F AE /7, SFENCE 0F AE F8, MFENCE 0F AE F0; MOVNTDQ is 66 0F E7, MOVNTPS and
+// MOVNTPD are 0F 2B, or VEX and EVEX with these opcodes, of which L says how wide they are).
 void count(std::array<std::uint8_t, sizeof(long)> bytes, Executed& executed) {
   std::size_t at = 0;
-  if (bytes[0] == 0xc5 && bytes[2] == 0xe7) executed.streamed_bytes += 16 << (bytes[1] >> 2 & 1);
-  if (bytes[0] == 0xc4 && bytes[3] == 0xe7) executed.streamed_bytes += 16 << (bytes[2] >> 2 & 1);
-  if (bytes[0] == 0x62 && bytes[4] == 0xe7) executed.streamed_bytes += 16 << (bytes[3] >> 5 & 3);
+  int& streamed = executed.streamed_bytes;
+  if (bytes[0] == 0xc5 && streams(bytes[2])) streamed += 16 << (bytes[1] >> 2 & 1);
+  if (bytes[0] == 0xc4 && streams(bytes[3])) streamed += 16 << (bytes[2] >> 2 & 1);
+  if (bytes[0] == 0x62 && streams(bytes[4])) streamed += 16 << (bytes[3] >> 5 & 3);
   const bool prefixed = bytes[at] == 0x66;
   if (prefixed) ++at;
   if ((bytes[at] & 0xf0) == 0x40) ++at;  // REX
   if (bytes[at] != 0x0f) return;
-  if (prefixed && bytes[at + 1] == 0xe7) executed.streamed_bytes += 16;
+  if (streams(bytes[at + 1])) streamed += 16;
   if (bytes[at + 1] != 0xae) return;
   const std::uint8_t modrm = bytes[at + 2];
   const int extension = modrm >> 3 & 7;
