@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 
@@ -75,7 +76,7 @@ std::byte* make_managed(std::size_t bytes, int gpu) {
   CUdeviceptr memory = 0;
   check_cuda(cuda().cuMemAllocManaged(&memory, bytes, CU_MEM_ATTACH_GLOBAL),
              "allocating managed memory");
-  return reinterpret_cast<std::byte*>(memory);
+  return std::bit_cast<std::byte*>(memory);
 }
 
 Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)

@@ -11,7 +11,7 @@ using copy_kernels::kExchangeThreads;
 using copy_kernels::kThreads;
 
 constexpr unsigned kBulkThreads = 32;
-constexpr std::size_t kBulkShared = copy_kernels::kStages * copy_kernels::kStageBytes;
+constexpr std::size_t kBulkShared = std::size_t{copy_kernels::kStages} * copy_kernels::kStageBytes;
 
 Kernel<std::byte*, const std::byte*, std::size_t, int> copy("copy");
 Kernel<CopyEnds, CopyEnds, std::size_t, int> exchange("exchange");
@@ -23,7 +23,7 @@ int most_copy_blocks() { return copy.most_blocks(kThreads); }
 
 int single_pass_copy_blocks(std::size_t bytes) {
   constexpr std::size_t kVector = 16;
-  constexpr std::size_t kEach = kThreads * copy_kernels::kUnroll * kVector;
+  constexpr std::size_t kEach = std::size_t{kThreads} * copy_kernels::kUnroll * kVector;
   return static_cast<int>(std::clamp<std::size_t>((bytes + kEach - 1) / kEach, 1, 1U << 30));
 }
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <array>
+#include <bit>
 
 #include "errors.h"
 #include "gpu/check.h"
@@ -156,7 +157,7 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
   }
   CUdeviceptr memory = 0;
   check_cuda(cuda().cuMemAlloc(&memory, bytes), fmt::format("allocating memory of GPU {}", gpu));
-  return GpuBytes(reinterpret_cast<std::byte*>(memory));
+  return GpuBytes(std::bit_cast<std::byte*>(memory));
 }
 
 OnCpu::OnCpu(int cpu) {

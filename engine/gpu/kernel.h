@@ -21,7 +21,7 @@ struct Grid {
 // A kernel by its name in the .cu files; found on a GPU when it is used there first.
 class NamedKernel {
  public:
-  explicit NamedKernel(const char* name) : name_(name) {}
+  constexpr explicit NamedKernel(const char* name) noexcept : name_(name) {}
 
   // Blocks that the GPU holds at once.
   int most_blocks(unsigned threads, std::size_t shared = 0);
@@ -43,7 +43,7 @@ class Kernel : public NamedKernel {
   using NamedKernel::NamedKernel;
 
   void launch(const Grid& grid, CUstream stream, const char* doing, Arguments... arguments) {
-    void* addresses[] = {&arguments...};
+    void* addresses[] = {const_cast<void*>(static_cast<const volatile void*>(&arguments))...};
     check_cuda(
         cuda().cuLaunchKernel(function(), grid.blocks, 1, 1, grid.threads, 1, 1,
                               static_cast<unsigned>(grid.shared), stream, addresses, nullptr),

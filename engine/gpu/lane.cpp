@@ -11,15 +11,14 @@ namespace {
 
 CUresult copy_rows(std::byte* destination, const std::byte* source, std::size_t pitch,
                    std::size_t row_bytes, std::size_t rows, const Stream& stream) {
-  CUDA_MEMCPY2D copy{};
-  copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
-  copy.srcDevice = address_of(source);
-  copy.srcPitch = pitch;
-  copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-  copy.dstDevice = address_of(destination);
-  copy.dstPitch = pitch;
-  copy.WidthInBytes = row_bytes;
-  copy.Height = rows;
+  const CUDA_MEMCPY2D copy{.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = address_of(source),
+                           .srcPitch = pitch,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = address_of(destination),
+                           .dstPitch = pitch,
+                           .WidthInBytes = row_bytes,
+                           .Height = rows};
   return cuda().cuMemcpy2DAsync(&copy, stream.get());
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "errors.h"
@@ -85,7 +86,7 @@ MappedMemory::MappedMemory(HandleKind kind, int gpu, std::size_t bytes, const st
         "let every rank see all GPUs of its host (CUDA_VISIBLE_DEVICES), in containers with common "
         "IPC and PID namespaces; `nvidia-smi topo -p2p r` shows which GPUs reach which");
   }
-  opened_ = reinterpret_cast<std::byte*>(memory);
+  opened_ = std::bit_cast<std::byte*>(memory);
 }
 
 MappedMemory::~MappedMemory() {

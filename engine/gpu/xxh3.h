@@ -26,7 +26,7 @@ class Xxh3 {
                                    kPrime64[3], kPrime32[1], kPrime64[4], kPrime32[0]};
     const int stripes = (words - 1) / kLanes;
     for (int stripe = 0; stripe < stripes; ++stripe) {
-      add_stripe(lanes, data + stripe * kLanes, stripe * 8);
+      add_stripe(lanes, data + static_cast<std::uint64_t>(stripe) * kLanes, stripe * 8);
     }
     add_stripe(lanes, data + words - kLanes, kSecretBytes - 64 - 7);
     std::uint64_t hash = static_cast<std::uint64_t>(words) * 8 * kPrime64[0];
