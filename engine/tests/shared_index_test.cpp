@@ -3,6 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__x86_64__)
+#include <signal.h>
+#include <ucontext.h>
+#include <x86intrin.h>
+#endif
+
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -183,6 +190,131 @@ TEST(SharedBtree, ReadersSeeNoHalfChange) {
 }
 
 TEST(SharedHashTable, ReadersSeeNoHalfChange) { read_while_others_write<SharedHashTable>({}); }
+
+#if defined(__x86_64__)
+
+// A change that comes after the given instruction of what a thread does: the thread is
+// single-stepped by its trap flag (Intel SDM vol. 3, "Single-Step Exception"), so no interleaving
+// of a reader with a whole change is left to chance.
+class Interrupted {
+ public:
+  // Returns how many instructions `work` had up to the change; all, where it ended before.
+  static std::uint64_t at(std::uint64_t instruction, const std::function<void()>& work,
+                          const std::function<void()>& change) {
+    static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
+    constexpr unsigned long long kTrap = 0x100;
+    struct sigaction trap{};
+    struct sigaction before{};
+    trap.sa_sigaction = on_trap;
+    trap.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &trap, &before);
+    change_ = &change;
+    last_ = instruction;
+    done_ = 0;
+    __writeeflags(__readeflags() | kTrap);
+    work();
+    __writeeflags(__readeflags() & ~kTrap);
+    sigaction(SIGTRAP, &before, nullptr);
+    return done_;
+  }
+
+ private:
+  static void on_trap(int, siginfo_t*, void* context) {
+    if (++done_ != last_) return;
+    (*change_)();
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~0x100LL;
+  }
+
+  static inline const std::function<void()>* change_ = nullptr;
+  static inline std::uint64_t last_ = 0;
+  static inline std::uint64_t done_ = 0;
+};
+
+// Reads with a change after each instruction of the read; of a long one, after so many of them.
+void expect_right_at_any_instruction(
+    const std::function<bool()>& is_right, const std::function<void()>& change,
+    const std::function<void()>& prepare = [] {}) {
+  constexpr std::uint64_t kMost = 300;
+  const std::function<void()> read = [&] { EXPECT_TRUE(is_right()); };
+  prepare();
+  const std::uint64_t whole = Interrupted::at(~std::uint64_t{0}, read, change);
+  ASSERT_GT(whole, 10U);
+  const std::uint64_t step = (whole + kMost - 1) / kMost;
+  for (std::uint64_t at = 1; at <= whole && !testing::Test::HasFailure(); at += step) {
+    SCOPED_TRACE(at);
+    prepare();
+    Interrupted::at(at, read, change);
+  }
+}
+
+TEST(SharedBtree, AReadIsRightWhateverInstructionAChangeFollows) {
+  constexpr std::uint64_t kKeys = 24;
+  Placed<SharedBtree> placed(4 * kKeys, {512, 1024, true});
+  SharedBtree& table = placed.table;
+  for (std::uint64_t i = 1; i <= kKeys; ++i) table.insert(2 * i, value_of(2 * i));
+  // Moves all entries of the leaf.
+  const auto change = [&] {
+    if (!table.erase(1)) table.insert(1, value_of(1));
+  };
+  expect_right_at_any_instruction(
+      [&] { return table.find(kKeys) == std::optional(value_of(kKeys)); }, change);
+  expect_right_at_any_instruction([&] { return !table.find(kKeys + 1); }, change);
+  expect_right_at_any_instruction(
+      [&] {
+        const Scanned found = table.scan(2, kKeys);
+        Scanned expected;
+        for (std::uint64_t i = 1; i <= kKeys; ++i) expected.sum += 2 * i + value_of(2 * i);
+        expected.entries = kKeys;
+        return found == expected;
+      },
+      change);
+}
+
+// Leaves and inner nodes split while a reader is on its way down to the key that each split moves.
+TEST(SharedBtree, AReaderFindsItsWayWhateverInstructionASplitFollows) {
+  constexpr std::uint64_t kKeys = 60;
+  constexpr std::uint64_t kLast = 2 * kKeys;
+  std::unique_ptr<Placed<SharedBtree>> placed;
+  expect_right_at_any_instruction(
+      [&] { return placed->table.find(kLast) == std::optional(value_of(kLast)); },
+      [&] {
+        for (std::uint64_t key = 1; key < kLast; key += 2) {
+          placed->table.insert(key, value_of(key));
+        }
+      },
+      [&] {
+        placed = std::make_unique<Placed<SharedBtree>>(4 * kKeys, BtreeOptions{128, 128, true});
+        for (std::uint64_t key = 2; key <= kLast; key += 2) {
+          placed->table.insert(key, value_of(key));
+        }
+      });
+}
+
+// Of keys with one tag in one group, which take each other's slot, only versions tell a reader that
+// it has one's key and another's value.
+TEST(SharedHashTable, AReadIsRightWhateverInstructionAChangeFollows) {
+  const auto ends_of = [](std::uint64_t key) {
+    const std::uint64_t hashed = HashTable::hash(key);
+    return std::pair(hashed >> 58, hashed & 0xff);
+  };
+  std::uint64_t other = 2;
+  while (ends_of(other) != ends_of(1)) ++other;
+  Placed<SharedHashTable> placed(64, {});
+  SharedHashTable& table = placed.table;
+  table.insert(1, value_of(1));
+  expect_right_at_any_instruction(
+      [&] {
+        const auto found = table.find(1);
+        return !found || *found == value_of(1);
+      },
+      [&] {
+        const std::uint64_t gone = table.erase(1) ? 1 : other;
+        if (gone == other) table.erase(other);
+        table.insert(gone == 1 ? other : 1, value_of(gone == 1 ? other : 1));
+      });
+}
+
+#endif
 
 template <typename Table>
 void expect_mixes_verified(const typename Table::Options& options) {
