@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from children import children
 from tierscope.engine import repetitions as repetitions_module
-from tierscope.engine.process import capabilities, check, find_engine
+from tierscope.engine.process import capabilities, check, find_engine, packaged
 from tierscope.engine.repetitions import living_engine
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
@@ -227,3 +228,17 @@ def test_a_wrong_tierscope_engine_is_not_passed_over(monkeypatch: pytest.MonkeyP
 
 def test_check_accepts(plan: Plan, fake_engine: Fake) -> None:
     assert check(plan) is None
+
+
+def test_a_library_of_a_python_package_is_found_the_newest_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ("nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12")
+    for entry, name in (("a", names[1]), ("b", names[0])):
+        (tmp_path / entry / name).parent.mkdir(parents=True)
+        (tmp_path / entry / name).touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "a")])
+    assert packaged(*names) == tmp_path / "a/nvidia/cuda_cupti/lib"
+    monkeypatch.setattr(sys, "path", [str(tmp_path / entry) for entry in ("a", "b")])
+    assert packaged(*names) == tmp_path / "b/nvidia/cu13/lib"
+    assert packaged("nvidia/cu13/lib/libcufile.so.0") is None

@@ -77,9 +77,8 @@ struct ChainStep {
 
 struct Chain {
   std::vector<ChainStep> steps;
-  bool linked = true;  // The first address depends on what the chain before read last.
-  std::size_t timed_from =
-      0;  // Operations before it are made before time_chains() reads the timer.
+  bool linked = true;          // The first address depends on what the chain before read last.
+  std::size_t timed_from = 0;  // time_chains() makes the operations before it untimed.
   void (*run)(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds) = nullptr;
 
   std::size_t bytes() const;  // Of all operations, as the program asked.

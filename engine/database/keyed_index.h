@@ -55,11 +55,7 @@ class KeyedIndex : public Structure {
       const auto bytes = Table::bytes(ranks.count, options_);
       for (std::size_t part = 0; part < kParts; ++part) sums[part] += bytes[part];
     }
-    std::vector<Part> found;
-    for (std::size_t part = 0; part < kParts; ++part) {
-      found.push_back({Table::kParts[part], sums[part]});
-    }
-    return found;
+    return named_parts(Table::kParts, sums);
   }
 
   void build(Memory memory, const OnThreads& on_threads) override {

@@ -49,12 +49,7 @@ class SharedIndex : public Structure {
   }
 
   std::vector<Part> parts() const override {
-    const auto bytes = Table::bytes(spec_.keys->size(), options_);
-    std::vector<Part> found;
-    for (std::size_t part = 0; part < kParts; ++part) {
-      found.push_back({Table::kParts[part], bytes[part]});
-    }
-    return found;
+    return named_parts(Table::kParts, Table::bytes(spec_.keys->size(), options_));
   }
 
   void build(Memory memory, const OnThreads& on_threads) override {

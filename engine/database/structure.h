@@ -5,6 +5,7 @@
 // nor the harness; engine/kinds/ops.cpp runs them, tests call them directly.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,15 @@ struct Part {
   std::string_view name;  // As plans name it.
   std::size_t bytes;      // A multiple of 64.
 };
+
+// Parts of these names and sizes.
+template <std::size_t kParts>
+std::vector<Part> named_parts(const std::array<std::string_view, kParts>& names,
+                              const std::array<std::size_t, kParts>& bytes) {
+  std::vector<Part> found;
+  for (std::size_t part = 0; part < kParts; ++part) found.push_back({names[part], bytes[part]});
+  return found;
+}
 
 using Memory = std::span<const std::span<std::byte>>;  // One span for each part, in their order.
 

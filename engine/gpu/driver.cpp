@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "gpu/check.h"
+#include "gpu/driver_version.h"
 
 namespace tierscope {
 namespace {
@@ -22,8 +23,7 @@ void find(PFN_cuGetProcAddress_v12000 get, const char* name, int version, int dr
   CUdriverProcAddressQueryResult result{};
   const CUresult error = get(name, &found, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &result);
   if (error != CUDA_SUCCESS || found == nullptr) {
-    throw Failure(fmt::format("NVIDIA's driver has no {} of CUDA {}.{}", name, version / 1000,
-                              version % 1000 / 10),
+    throw Failure(fmt::format("NVIDIA's driver has no {} of CUDA {}", name, cuda_version(version)),
                   Cause::kGpuError);
   }
   function = reinterpret_cast<Function>(found);

@@ -22,11 +22,11 @@ CUmodule module_of(int gpu) {
   static std::array<CUmodule, kMostGpus> modules{};
   const std::lock_guard lock(mutex);
   CUmodule& loaded = modules.at(static_cast<std::size_t>(gpu));
+  if (loaded != nullptr) return loaded;
   const DeviceCode* const code = code_for(capability_of(gpu), embedded_code());
-  if (loaded == nullptr && code != nullptr) {
-    const CUresult error = cuda().cuModuleLoadData(&loaded, code->data);
-    if (error != CUDA_ERROR_NO_BINARY_FOR_GPU) check_cuda(error, "loading the kernels");
-  }
+  if (code == nullptr) return nullptr;
+  const CUresult error = cuda().cuModuleLoadData(&loaded, code->data);
+  if (error != CUDA_ERROR_NO_BINARY_FOR_GPU) check_cuda(error, "loading the kernels");
   return loaded;
 }
 

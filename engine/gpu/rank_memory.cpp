@@ -64,14 +64,15 @@ RankMemory::RankMemory(const GpuRanksSpec& spec, Ranks& ranks)
 }
 
 void RankMemory::choose_handles(const GpuRanksSpec& spec, Ranks& ranks) {
-  const std::string why_not =
-      spec.handles == HandleKind::kIpc ? "" : tierscope::why_no_fabric(gpu_);
+  const bool wanted = spec.handles != HandleKind::kIpc;
+  const std::string why_not = wanted ? tierscope::why_no_fabric(gpu_) : "";
+  const bool fits = wanted && why_not.empty();
   std::set<std::string> hosts;
   std::map<std::string, int> cliques;  // And a rank of each.
   for (const auto& [rank, said] :
        ranks.meet("handles", {{"host", host_identity()},
                               {"no_fabric", why_not},
-                              {"clique", read_fabric(gpu_).clique_name()}})) {
+                              {"clique", fits ? read_fabric(gpu_).clique_name() : ""}})) {
     hosts.insert(said.at("host").get<std::string>());
     cliques.emplace(said.at("clique").get<std::string>(), rank);
     const auto why = said.at("no_fabric").get<std::string>();

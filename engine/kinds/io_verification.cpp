@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <tuple>
 
 #include "access/random_order.h"
 #include "errors.h"
+#include "storage/aligned_buffer.h"
 #include "storage/contents.h"
 
 namespace tierscope {
@@ -22,10 +21,6 @@ namespace {
 constexpr std::size_t kSample = 64;
 
 auto place_of(const IoRequest& block) { return std::tuple(block.file, block.offset, block.bytes); }
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
 
 }  // namespace
 
@@ -115,8 +110,7 @@ void IoVerification::check_image(std::span<const std::byte> block, const IoReque
 void IoVerification::read_back(std::span<const IoRequest> blocks, std::span<const int> files,
                                std::size_t block_bytes) const {
   const std::size_t whole = (block_bytes + kCellBytes - 1) / kCellBytes * kCellBytes;
-  const std::unique_ptr<std::byte, Free> memory(
-      static_cast<std::byte*>(std::aligned_alloc(kCellBytes, whole)));
+  const AlignedBuffer memory = make_aligned(whole);
   for (const IoRequest& block : blocks) {
     const auto file = static_cast<std::size_t>(block.file);
     const ssize_t got =

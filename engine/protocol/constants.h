@@ -24,7 +24,7 @@ inline constexpr Check kChainPatternLinked{"linked", "goes with an operation tha
 inline constexpr Check kChainPatternSize{"size", "is less than the {} bytes that operations reach over"};
 inline constexpr Check kChainPatternSizeSecond{"size_second", "is less than the {} bytes that operations reach over"};
 inline constexpr Check kChainPatternOnlySecond{"size_second", "goes with operations of m1"};
-inline constexpr Check kChainPatternTimedFrom{"timed_from", "is beyond the {} operations of the chain"};
+inline constexpr Check kChainPatternTimedFrom{"timed_from", "is beyond the last operation, number {}"};
 inline constexpr Check kChainSpecPlacementSecond{"placement_second", "goes with operations of m1, and only with them"};
 inline constexpr Check kOpsPatternKeys{"keys", "are less than {}, which levels of ratio {} need"};
 inline constexpr Check kOpsSpecParts{"parts", "name one that {} does not have"};

@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -21,6 +19,7 @@
 #include "errors.h"
 #include "interrupt.h"
 #include "splitmix64.h"
+#include "storage/aligned_buffer.h"
 #include "storage/contents.h"
 
 namespace tierscope {
@@ -30,10 +29,6 @@ constexpr std::uint64_t kPage = kCellBytes;
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSample = 64;  // Pages.
 
-struct Free {
-  void operator()(std::byte* data) const { std::free(data); }
-};
-
 // Reads around the page cache where the file system can, so that it is left as it is.
 class Contents {
  public:
@@ -41,9 +36,7 @@ class Contents {
       : file_(file),
         entry_(entry),
         direct_(reopen(file, O_RDONLY | O_DIRECT)),
-        memory_(static_cast<std::byte*>(std::aligned_alloc(kPage, kChunk))) {
-    if (!memory_) throw Unavailable(Cause::kMemory, "no memory for a buffer of 1 MiB");
-  }
+        memory_(make_aligned(kChunk)) {}
 
   // The offset of the first page of [offset, offset + bytes) that tierscope did not write.
   std::optional<std::uint64_t> foreign(std::uint64_t offset, std::uint64_t bytes) {
@@ -79,7 +72,7 @@ class Contents {
   const Descriptor& file_;
   const FileEntry& entry_;
   Descriptor direct_;
-  std::unique_ptr<std::byte, Free> memory_;
+  AlignedBuffer memory_;
 };
 
 // The first page, the last one, and others; in order.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "storage/aligned_buffer.h"
 #include "storage/contents.h"
 #include "storage/device_uses.h"
 
@@ -106,8 +107,7 @@ std::string signature_on(int device) {
 std::optional<std::uint64_t> sampled_data(int device, std::uint64_t size) {
   constexpr std::uint64_t kEnd = 1 << 20;
   constexpr std::uint64_t kSamples = 1024;
-  const std::unique_ptr<std::byte, void (*)(void*)> buffer(
-      static_cast<std::byte*>(std::aligned_alloc(kBlock, kBlock)), std::free);
+  const AlignedBuffer buffer = make_aligned(kBlock);
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t at = 0; at < std::min(kEnd, size); at += kBlock) offsets.push_back(at);
   for (std::uint64_t i = 0; i < kSamples; ++i) {

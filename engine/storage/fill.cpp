@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <span>
 
 #include "errors.h"
 #include "interrupt.h"
 #include "memory/system_memory.h"
+#include "storage/aligned_buffer.h"
 #include "storage/contents.h"
 
 namespace tierscope {
@@ -23,10 +22,6 @@ namespace {
 constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMinReserve = 20;    // A twentieth of the file system stays free.
 constexpr std::uint64_t kDefaultShare = 10;  // A tenth of what is free may be taken.
-
-struct Free {
-  void operator()(std::byte* data) const { std::free(data); }
-};
 
 Unavailable no_space(const std::string& path) {
   return {Cause::kStorage, fmt::format("{}: space ran out while it was written", path),
@@ -120,9 +115,7 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
 void fill(const Descriptor& file, const std::string& path, const Filling& filling,
           const FillProgress& progress) {
   reserve(file, path, filling);
-  const std::unique_ptr<std::byte, Free> memory(
-      static_cast<std::byte*>(std::aligned_alloc(kCellBytes, kChunk)));
-  if (!memory) throw Unavailable(Cause::kMemory, "no memory for a buffer of 4 MiB");
+  const AlignedBuffer memory = make_aligned(kChunk);
   const std::span<std::byte> buffer(memory.get(), kChunk);
   prepare(buffer, filling.number, filling.compressible, filling.cell);
   Writer writer(file, path);

@@ -42,8 +42,8 @@ struct FileEntry {
   int compressible;    // Percent.
   bool filled;         // All of it was written.
   bool keep;
-  // Its change time when tierscope last had written to it and closed it, as "SECONDS.NANOSECONDS";
-  // empty: not known.
+  // Of a file that is kept, its change time when tierscope last had written to it and closed it, as
+  // "SECONDS.NANOSECONDS"; empty: not known.
   std::string closed = {};
   std::uint64_t files = 0;  // Of a directory: most small files in it. 0: it is a file.
 };

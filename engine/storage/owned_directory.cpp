@@ -267,8 +267,7 @@ void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
   }
   entry.size = size;
   entry.filled = true;
-  entry.closed = settled_change_time(file.file_);
-  if (entry.keep) file.unchanged_since_ = entry.closed;
+  if (entry.keep) file.unchanged_since_ = entry.closed = settled_change_time(file.file_);
   write_down(entry);
 }
 

@@ -75,7 +75,7 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     throw Unavailable(
         Cause::kOwnership,
         fmt::format("{} is not written: tierscope made it, but it {}", spec.path, problem),
-        fmt::format("to lose what it holds: --overwrite {}", spec.path));
+        "move it away, name another file, or let files of others be overwritten");
   }
   use(writes);
 }

@@ -27,8 +27,7 @@ constexpr std::size_t kThreads = 4;
 
 template <typename Table>
 std::vector<Part> parts_of(std::uint64_t count, const typename Table::Options& options) {
-  const auto bytes = Table::bytes(count, options);
-  return {{Table::kParts[0], bytes[0]}, {Table::kParts[1], bytes[1]}};
+  return named_parts(Table::kParts, Table::bytes(count, options));
 }
 
 template <typename Table>

@@ -103,11 +103,11 @@ def gpu_topology(dry_run: bool = False) -> "Topology":
 
 def _find_cupti() -> None:
     """Tell the engine of a CUPTI that came as a Python package, where there is one."""
-    for entry in sys.path:
-        folder = Path(entry, "nvidia/cu13/lib")
-        if (folder / "libcupti.so.13").is_file():
-            os.environ.setdefault("TIERSCOPE_CUPTI", str(folder))
-            return
+    from tierscope.engine.process import packaged
+
+    folder = packaged("nvidia/cu13/lib/libcupti.so.13", "nvidia/cuda_cupti/lib/libcupti.so.12")
+    if folder:
+        os.environ.setdefault("TIERSCOPE_CUPTI", str(folder))
 
 
 def described_machine(path: "Path | None") -> "Topology":

@@ -32,7 +32,6 @@ _IN_PACKAGE = Path("_bin") / "tierscope-engine"
 HOST = "TIERSCOPE_HOST"
 """Variable by which engines of a fleet's host keep a list of its files of its own."""
 _TIMEOUT_S = 60
-_REFUSED = 2
 REFUSED = 2
 """Exit status of an engine that refuses a plan."""
 _LONGEST_LINE = 1 << 30
@@ -136,11 +135,15 @@ def engine_environment() -> dict[str, str]:
     """Return the environment of engines: ours, and where a libcufile is that came as a Python
     package, which they open where the system has none.
     """
-    for entry in sys.path:
-        folder = Path(entry, "nvidia/cu13/lib")
-        if (folder / "libcufile.so.0").is_file():
-            return {**os.environ, "TIERSCOPE_CUFILE_PACKAGE": str(folder)}
-    return dict(os.environ)
+    folder = packaged("nvidia/cu13/lib/libcufile.so.0")
+    return {**os.environ, "TIERSCOPE_CUFILE_PACKAGE": str(folder)} if folder else dict(os.environ)
+
+
+def packaged(*libraries: str) -> Path | None:
+    """Return the folder of the first of these libraries that came as a Python package, each named
+    by its path below ``site-packages``."""
+    files = (Path(entry, library) for library in libraries for entry in sys.path)
+    return next((file.parent for file in files if file.is_file()), None)
 
 
 def _candidates() -> Iterator[Path]:
@@ -191,7 +194,7 @@ def check(plan: Plan) -> str | None:
     answer = _call("check", plan.model_dump_json())
     if answer.returncode == 0:
         return None
-    if answer.returncode == _REFUSED:
+    if answer.returncode == REFUSED:
         return last_line(answer.stderr)
     raise _died("check", answer)
 

@@ -191,9 +191,9 @@ def _replays(topology: Topology, _files: Files) -> Iterator[Finding]:
 
 def _errors(topology: Topology, _files: Files) -> Iterator[Finding]:
     """Errors of functions that matter and of the ports above them: each end counts its own."""
-    tree = Tree(topology.pci)
+    on_paths = _on_paths(topology)
     for device in topology.pci:
-        if not _is_on_a_path(topology, tree, device.address):
+        if device.address not in on_paths:
             continue
         counted = {name: count for name, count in device.errors.items() if count}
         seen = [name for name in device.error_bits if name not in counted]
@@ -213,14 +213,12 @@ def _errors(topology: Topology, _files: Files) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _is_on_a_path(topology: Topology, tree: Tree, address: str) -> bool:
-    """Whether a function matters, or is a port above one that does."""
-    return _matters(topology, address) or any(
-        bridge.address == address
-        for device in topology.pci
-        if _matters(topology, device.address)
-        for bridge in tree.bridges(device.address)
-    )
+def _on_paths(topology: Topology) -> set[str]:
+    """Return the addresses of functions that matter and of the ports above them."""
+    tree = Tree(topology.pci)
+    mattering = [pci.address for pci in topology.pci if _matters(topology, pci.address)]
+    ports = (bridge.address for address in mattering for bridge in tree.bridges(address))
+    return {*mattering, *ports}
 
 
 def _ordering(topology: Topology, _files: Files) -> Iterator[Finding]:

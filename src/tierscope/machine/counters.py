@@ -273,17 +273,8 @@ def requests_source(files: Files) -> Source:
 
     def read() -> Reading:
         found = Reading()
-        for name, (
-            reads,
-            _,
-            sectors_read,
-            read_ms,
-            writes,
-            _,
-            sectors_written,
-            write_ms,
-            *_,
-        ) in _drives(files):
+        for name, fields in _drives(files):
+            reads, _, sectors_read, read_ms, writes, _, sectors_written, write_ms, *_ = fields
             found.each |= {
                 Key("read_await", name): (read_ms * 1e6, reads),
                 Key("write_await", name): (write_ms * 1e6, writes),

@@ -172,16 +172,16 @@ def nvlink_limit(
     """
     if version not in NVLINK:
         return None
-    rate, source, lanes = NVLINK[version].rate, _NVLINK_SOURCE, NVLINK[version].lanes
+    link, source = NVLINK[version], _NVLINK_SOURCE
     if version == 3 and _is_one_of(gpu_name, _GA102):
-        rate = GA102_RATE
-    if reported is not None and reported < rate:
-        rate, source = reported, "NVML NVLINK_SPEED_MBPS_COMMON"
+        link = link._replace(rate=GA102_RATE)
+    if reported is not None and reported < link.rate:
+        link, source = link._replace(rate=reported), "NVML NVLINK_SPEED_MBPS_COMMON"
     return _limit(
-        rate * links,
+        link.rate * links,
         f"NVLink {version} x{links}{where}",
-        f"{links} links x {lanes} lanes x {rate * 8 / lanes / 1e9:g} Gbit/s / 8 = "
-        f"{links * rate / 1e9:g} GB/s",
+        f"{links} links x {link.lanes} lanes x {link.lane_gbit:g} Gbit/s / 8 = "
+        f"{links * link.rate / 1e9:g} GB/s",
         source,
     )
 

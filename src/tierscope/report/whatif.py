@@ -45,7 +45,8 @@ def show_whatif(console: Console, said: WhatIf, runs: Sequence[str]) -> None:
 
 def _about(tier: Tier, local: Range) -> str:
     idle = tier.idle(local)
-    said = f"{tier.name}: idle latency {_text(idle, 'ns')}, local memory {_text(local, 'ns')}."
+    both = f"{range_text(idle, 'ns')}, local memory {range_text(local, 'ns')}"
+    said = f"{tier.name}: idle latency {both}."
     if idle.estimate >= local.estimate:
         return said
     return f"{said} That is no slower than local memory as measured here; +150ns adds to it."
@@ -55,14 +56,14 @@ def _sentences(said: WhatIf, tier: Tier) -> Iterator[str]:
     """Say what becomes of each operation with all of its data there, and of the bandwidth."""
     for answer in said.answers:
         *_, whole = next(found for of, found in answer.predictions if of is tier)
-        yield f"{answer.work.name}, all on it: {_text(whole.slowdown)} times as long."
+        yield f"{answer.work.name}, all on it: {range_text(whole.slowdown)} times as long."
     for of, spread in said.expansions:
         if of is tier:
-            gain = f"{_text(spread.gain)} times the bandwidth"
+            gain = f"{range_text(spread.gain)} times the bandwidth"
             yield f"{spread.curve.name}, pages {_ratio(spread)}: {gain}."
 
 
-def _text(value: Range, unit: Unit = "ratio") -> str:
+def range_text(value: Range, unit: Unit = "ratio") -> str:
     """Return a value with its range and unit."""
     figure = value.figure("", unit)
     name, factor = figures.scale_of(unit, [value.estimate])

@@ -23,6 +23,7 @@ from tierscope.plans.grammar import format_size
 from tierscope.plans.request import Request
 from tierscope.report import figures
 from tierscope.report.style import new_table, note, title
+from tierscope.report.whatif import range_text
 from tierscope.suites.whatif import chases, lacking, predicted
 
 TIER = "+150ns"
@@ -144,10 +145,6 @@ def tolerance(times: Range) -> str:
     return _WORDS[1] if times.low > TOLERATED else _WORDS[2]
 
 
-def _times(times: Range) -> str:
-    return figures.text(times.figure("", "ratio"), 1.0, "")
-
-
 def show_tour(console: Console, run: Run) -> None:
     """Print which operations tolerate slower memory, then all figures."""
     found = stops(run)
@@ -170,7 +167,7 @@ def show_tour(console: Console, run: Run) -> None:
             figures.with_interval(m, 1e6),
             figures.significant(each.estimate, 3) if each else "",
             figures.significant(slowest.estimate, 2) if slowest else "",
-            *(_times(stop.elsewhere[one]) if one in stop.elsewhere else "" for one in memories),
+            *(range_text(stop.elsewhere[one]) if one in stop.elsewhere else "" for one in memories),
         )
     console.print(table)
     note(

@@ -437,7 +437,7 @@ class ChainPattern(Ruled):
         ),
         Check(
             "timed_from",
-            "is beyond the {} operations of the chain",
+            "is beyond the last operation, number {}",
             lambda pattern: pattern.timed_from <= len(pattern.operations),
             ("operations",),
             lambda pattern: (len(pattern.operations),),
