@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="A drive and a NIC for each GPU that share the fewest uplinks with others'",
 )
 @options.moved_option("--from", "a machine's file is --input, as in lstopo")
-@options.memory_option
+@options.stated_options
 @options.json_option
 def topo(
     endpoints: tuple[str, ...],
