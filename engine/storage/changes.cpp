@@ -114,7 +114,11 @@ std::string foreign_contents(const Descriptor& file, const FileEntry& entry) {
     }
   }
   if (!foreign) return "";
-  return fmt::format("holds data, at offset {}, that another program wrote", *foreign);
+  return changed ? fmt::format("holds data, at offset {}, that another program wrote", *foreign)
+                 : fmt::format(
+                       "holds data, at offset {}, that tierscope did not write, although its "
+                       "change time has not moved: the drive may have damaged it",
+                       *foreign);
 }
 
 // At most as long as a tick of any kernel takes. File systems with coarser clocks are left to the

@@ -206,7 +206,7 @@ OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {
   file->size = static_cast<std::uint64_t>(status.st_size);
   file->entry_.filled = entry.filled && file->size == entry.size;
   file->cell = entry.filled ? entry.cell : 0;
-  file->unchanged_since_ = change_time(file->file_);
+  if (entry.keep) file->unchanged_since_ = change_time(file->file_);
   return files_.emplace(entry.name, std::move(file)).first->second.get();
 }
 
@@ -267,7 +267,8 @@ void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
   }
   entry.size = size;
   entry.filled = true;
-  file.unchanged_since_ = entry.closed = settled_change_time(file.file_);
+  entry.closed = settled_change_time(file.file_);
+  if (entry.keep) file.unchanged_since_ = entry.closed;
   write_down(entry);
 }
 

@@ -64,7 +64,8 @@ class OwnedFile {
   Descriptor by_name_;
   bool named_ = true;      // It has its name; else it has none yet and vanishes when it is closed.
   bool borrowed_ = false;  // It is another host's to change, remove and write down.
-  // Its change time as long as nobody writes to it; empty once it is tierscope that does.
+  // Of a file that is kept, its change time as long as nobody writes to it; empty once it is
+  // tierscope that does.
   mutable std::string unchanged_since_;
 };
 
