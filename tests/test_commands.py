@@ -30,6 +30,7 @@ from tierscope.suites.registry import SUITES
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = "from tierscope.cli.main import main; main()"
+STATED = {"memory", "socket-link"}
 OUTPUT = {
     "json",
     "csv",
@@ -201,7 +202,7 @@ def test_the_short_help_of_a_measurement_has_few_options_and_the_long_one_all(na
     assert len(short) <= MOST_LISTED
     own = {option.name for option in form_of(name).options}
     rare = {option.name for option in form_of(name).options if not option.essential}
-    assert rare == every - short - OUTPUT - ({"memory"} - own)
+    assert rare == every - short - OUTPUT - (STATED - own)
     more = len(every) - len(short)
     many = "s" if more > 1 else ""
     assert last == f"{more} more option{many}: tierscope {' '.join(words)} --help-all"
@@ -280,7 +281,7 @@ def test_flags_are_the_keys_of_plans(name: str) -> None:
     flags = {opt.removeprefix("--") for one in options for opt in one.opts}
     keys = {option.name for option in form_of(name).options}
     # That of the machine is a key of the plan itself, where it is no key of the request.
-    assert flags - OUTPUT - ({"memory"} - keys) == keys
+    assert flags - OUTPUT - (STATED - keys) == keys
 
 
 @pytest.mark.parametrize("name", CPU_KINDS)

@@ -146,7 +146,10 @@ NEEDS_NODES = re.compile(
     r"|^core-latency .*node:1|--memory .*node:2"
 )
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
-NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
+NEEDS_SOCKETS = re.compile(r"--socket-link [0-9]")
+_SOCKETS = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/physical_package_id")
+HAS_SOCKETS = len({file.read_text() for file in _SOCKETS}) > 1
+NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
 CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|hmsdk gen_migpol)")
@@ -272,7 +275,9 @@ def test_a_shown_command_runs(command: str, place: Path) -> None:
     if NEEDS_GPU.search(command) and not HAS_GPU:
         assert done.returncode in (1, 2, 3)  # nvbandwidth's own is 1
         assert done.stderr.count("\n") == 1, "one line that says so"
-    elif NEEDS_NODES.search(command) and not HAS_NODES:
+    elif (NEEDS_NODES.search(command) and not HAS_NODES) or (
+        NEEDS_SOCKETS.search(command) and not HAS_SOCKETS
+    ):
         assert done.returncode in (2, 3)  # 2: a node that it names is not there
         assert done.stderr.count("\n") == 1, "one line that says so"
     elif NEEDS_POOL.search(command) and not HAS_POOL:

@@ -179,6 +179,27 @@ def test_nvidia_fs_counts_and_says_what_crosses_root_ports(tree: Tree) -> None:
     assert counters.nfs_source(tree.files).available is False
 
 
+PEER_AFFINITY = """\
+GPU P2P DMA distribution based on pci-distance
+
+(last column indicates p2p via root complex)
+GPU :0000:be:00.0:0 0 {near} 0 {far}
+GPU :0000:e7:00.0 :0 0 0 0 0
+"""
+
+
+def test_nvidia_fs_says_how_far_the_peers_of_dma_are(tree: Tree) -> None:
+    file = "/proc/driver/nvidia-fs/peer_affinity"
+    tree.write("/proc/driver/nvidia-fs/stats", NVIDIA_FS.format(reads=100, mib=1000))
+    tree.write(file, PEER_AFFINITY.format(near=100, far=5))
+    source = counters.nvidia_fs_source(tree.files)
+    found = between(source, lambda: tree.write(file, PEER_AFFINITY.format(near=140, far=7)))
+    assert {key: rate for key, rate in found.items() if key[0] == "peer_dma"} == {
+        ("peer_dma", "0000:be:00.0 distance 3"): 40,
+        ("peer_dma", "0000:be:00.0 root complex"): 2,
+    }
+
+
 def test_a_drive_that_is_pulled_and_one_that_is_plugged_in(tree: Tree) -> None:
     for name in ("sda", "sdb"):
         tree.folder(f"/sys/block/{name}/device")

@@ -174,7 +174,7 @@ def test_it_is_kept_for_later_commands_and_forgotten() -> None:
     assert tierscope("topo", "--memory", "8xDDR5-4800").returncode == 0
     later = json.loads(tierscope("topo", "--json").stdout)["topology"]
     assert later["stated_memory"] == [{"node": None, "type": "DDR5", "speed": 4.8e9, "channels": 8}]
-    assert stated_path(later["host"]).read_text() == "8xDDR5-4800\n"
+    assert stated_path(later["host"], "memory").read_text() == "8xDDR5-4800\n"
     assert tierscope("topo", "--memory", "none").returncode == 0
     assert json.loads(tierscope("topo", "--json").stdout)["topology"]["stated_memory"] == []
 
@@ -196,9 +196,9 @@ def test_a_plan_states_memory_and_the_option_comes_before_it(tmp_path: Path) -> 
     plan.write_text("memory: 2xDDR4-3200\nmeasurements: [{kind: bandwidth}]\n")
     assert tierscope("run", plan, "--dry-run").returncode == 0
     host = json.loads(tierscope("topo", "--json").stdout)["topology"]["host"]
-    assert stated_path(host).read_text() == "2xDDR4-3200\n"
+    assert stated_path(host, "memory").read_text() == "2xDDR4-3200\n"
     assert tierscope("run", plan, "--dry-run", "--memory", "8xDDR5-4800").returncode == 0
-    assert stated_path(host).read_text() == "8xDDR5-4800\n"
+    assert stated_path(host, "memory").read_text() == "8xDDR5-4800\n"
 
 
 def test_wrong_requests_are_one_line_with_their_place_and_keep_nothing(tmp_path: Path) -> None:
@@ -215,12 +215,12 @@ def test_wrong_requests_are_one_line_with_their_place_and_keep_nothing(tmp_path:
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
         assert says in line
-    assert not stated_path(host).exists()
+    assert not stated_path(host, "memory").exists()
 
 
 def test_a_damaged_file_is_named_and_can_be_replaced() -> None:
     host = json.loads(tierscope("topo", "--json").stdout)["topology"]["host"]
-    path = stated_path(host)
+    path = stated_path(host, "memory")
     path.parent.mkdir(parents=True)
     path.write_text("8xDDR5")
     found = json.loads(tierscope("topo", "--json").stdout)["topology"]

@@ -53,7 +53,7 @@ def root_entries() -> list[Entry]:
         _written("bundle", "Pack a run for a bug report.", LOOK, group="runs"),
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
-        _written("whatif", "Predict what slower memory would do here.", COMPARE),
+        _written("whatif", "Predict what other memory would do here.", COMPARE),
         _written("cost", "Estimate the cost of tiers and placements.", COMPARE),
         *_of_peers(),
     ]  # fmt: skip

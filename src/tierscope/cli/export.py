@@ -1,4 +1,4 @@
-"""``tierscope export``: runs as tables, for Prometheus, as weights, for other programs."""
+"""``tierscope export``: runs as tables, timelines, weights, and for other programs."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
 @options.form_option("--parquet", "All measurements with their samples, as Parquet")
 @options.form_option("--csv", "The same as CSV")
 @options.file_option("--prometheus", "One run, for node_exporter's textfile collector")
+@options.file_option("--trace-events", "One run's timeline, for Perfetto or chrome://tracing")
 @options.file_option("--numactl", "A run's best weights: a script that starts programs by them")
 @options.file_option("--udev", "The same as rules that set them when nodes appear")
 @options.file_option("--systemd", "The same as a service that sets them at boot")
@@ -41,6 +42,7 @@ def export(
     parquet: str | None,
     csv: str | None,
     prometheus: Path | None,
+    trace_events: Path | None,
     numactl: Path | None,
     udev: Path | None,
     systemd: Path | None,
@@ -48,7 +50,7 @@ def export(
     output: Output,
     **of_peers: Path | None,
 ) -> None:
-    """Export runs as tables, for Prometheus, as interleave weights, or as CXL-Bench's JSON.
+    """Export runs as tables or timelines, for Prometheus, as weights, or as CXL-Bench's JSON.
 
     RUN is a run file, the name of a run, a tag, or last, which is the default.
 
@@ -58,6 +60,7 @@ def export(
       tierscope export golden last --csv=two.csv
       tierscope export last --csv
       tierscope export --prometheus /var/lib/node_exporter/tierscope.prom
+      tierscope export last --trace-events timeline.json
       tierscope export last --cxlbench results.json
       tierscope export last --mess curves
       tierscope export last --systemd tierscope-weights.service --udev 99-weights.rules
@@ -71,7 +74,8 @@ def export(
             options.refuse_given(context, why, *(others - {"runs", "json", name}))
             PEERS[name].module("output").export(runs, target, output)
             return
-    single = {"prometheus": prometheus, "numactl": numactl, "udev": udev, "systemd": systemd}
+    single = {"prometheus": prometheus, "trace-events": trace_events}
+    single |= {"numactl": numactl, "udev": udev, "systemd": systemd}
     single |= {name: path for name, path in of_peers.items() if not EXPORTS[name].alone}
     _export_runs(runs, parquet, csv, single, every, output)
 
@@ -140,6 +144,7 @@ def _export_one(run: Path, option: str, target: Path, output: Output) -> dict[st
     from tierscope.peers.registry import EXPORTS, PEERS
     from tierscope.runs.export import prometheus_text
     from tierscope.runs.read import read_run
+    from tierscope.runs.trace_events import trace_events
     from tierscope.suites.weights_export import FORMS
 
     found = read_run(run)
@@ -154,6 +159,11 @@ def _export_one(run: Path, option: str, target: Path, output: Output) -> dict[st
         count = sum(m.has_figure for m in found.measurements)
         output.say_written(counted(count, "figure"), target)
         return {"file": shown(target), "figures": count}
+    if option == "trace-events":
+        content, count = trace_events(run)
+        write_output(target, content, "--trace-events")
+        output.say_written(counted(count, "repetition"), target)
+        return {"file": shown(target), "repetitions": count}
     write_output(target, FORMS[option](found), f"--{option}")
     output.say_written(option, target)
     return {"file": shown(target), "form": option}

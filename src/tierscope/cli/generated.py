@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import click
 
-from tierscope.cli.options import command, memory_option, output_options
+from tierscope.cli.options import command, output_options, stated_options
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import ListedOption
 from tierscope.model.errors import UserError, is_text
@@ -24,9 +24,9 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
         return measure(given_options(form.options, given), output)
 
     names = {option.name for option in form.options}
-    # Limits of memory are of what places pages; copies to GPUs have a --memory of their own.
+    # What is stated limits what places pages; copies to GPUs have a --memory of their own.
     if "pages" in names and "memory" not in names:
-        call = memory_option(call)
+        call = stated_options(call)
     params = [parameter(option) for option in form.options]
     params += [
         click.Argument([_words_of(option)], metavar="[PATH]...", nargs=-1)

@@ -26,7 +26,7 @@ _HWLOC = "--hwloc-xml"
     "Write this machine as hwloc XML with the measured values as memory attributes",
     essential=False,
 )
-@options.memory_option
+@options.stated_options
 @options.output_options
 def matrix(output: Output, hwloc_xml: Path | None, **given: Given) -> int:
     """Measure every initiator against every target: idle latency, peak bandwidth, loaded latency.

@@ -113,25 +113,38 @@ def output_options(function: Function) -> Function:
     return json_option(csv_option(dry_run_option(verbose_option(function)), essential=False))
 
 
-def memory_option(function: Function) -> Function:
-    """Add ``--memory``, which states what the system does not report of this machine's memory."""
+def stated_options(function: Function) -> Function:
+    """Add ``--memory`` and ``--socket-link``, which state what the system does not report of this
+    machine."""
 
     @functools.wraps(function)
-    def call(*arguments: Any, memory: str | None = None, **values: Any) -> Any:
-        if memory is not None:
-            from tierscope.cli.state_memory import state_memory
+    def call(
+        *arguments: Any, memory: str | None = None, socket_link: str | None = None, **values: Any
+    ) -> Any:
+        for name, text in (("memory", memory), ("socket-link", socket_link)):
+            if text is not None:
+                from tierscope.cli.state import state
 
-            state_memory(memory, "--memory")
+                state(name, text, f"--{name}")
         return function(*arguments, **values)
 
-    return click.option(
+    memory_option = click.option(
         "--memory",
         cls=ListedOption,
         essential=False,
         metavar="MODULES",
         help="State the memory of each node, as in 8xDDR5-4800, or node:0=8xDDR5-4800, where the "
         "system reports none; kept for later runs, none forgets",
-    )(cast(Function, call))
+    )
+    link_option = click.option(
+        "--socket-link",
+        cls=ListedOption,
+        essential=False,
+        metavar="LINKS",
+        help="State the links between each two sockets (UPI, xGMI), as in 3x20.8GB/s each way, or "
+        "4x16x32GT/s by lanes; kept for later runs, none forgets",
+    )
+    return memory_option(link_option(cast(Function, call)))
 
 
 def verbose_option(function: Function) -> Function:

@@ -48,7 +48,7 @@ ROOT = "/"
 @click.option(
     "--revert", is_flag=True, help="Restore the weights and the mode that --apply replaced"
 )
-@options.memory_option
+@options.stated_options
 @options.output_options
 def weights(
     output: Output,

@@ -20,7 +20,7 @@ from tierscope.cli.measure import (
     serves,
 )
 from tierscope.cli.output import Output
-from tierscope.cli.state_memory import requests_of
+from tierscope.cli.state import requests_of
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.peers.registry import plan_readers
 from tierscope.suites.registry import SUITES
@@ -103,7 +103,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
     "--budget",
     "it is the time for each measurement; the whole run's is --time-limit",
 )
-@options.memory_option
+@options.stated_options
 @options.output_options
 def run(
     plan: Path | None,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     default="table",
     help="stream: the text of STREAM 5.10, for programs that read it  [default: table]",
 )
-@options.memory_option
+@options.stated_options
 @options.output_options
 def stream(form: str, output: Output, **arguments: Given) -> int:
     """Measure Copy, Scale, Add and Triad by the rules of STREAM.

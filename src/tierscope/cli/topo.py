@@ -1,7 +1,7 @@
 """``tierscope topo``: read a machine, show it, draw it, keep it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,13 +9,21 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.output import Output
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.runs.output import write_output
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tierscope.model.topology import Topology
+
+
+def _options_of_peers(function: options.Function) -> options.Function:
+    from tierscope.peers.registry import ASSIGNMENTS
+
+    for name, jobs in reversed(ASSIGNMENTS.items()):
+        function = options.file_option(f"--{name}", jobs.help, metavar=jobs.metavar)(function)
+    return function
 
 
 @options.command()
@@ -31,8 +39,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="A drive and a NIC for each GPU that share the fewest uplinks with others'",
 )
+@_options_of_peers
 @options.moved_option("--from", "a machine's file is --input, as in lstopo")
-@options.memory_option
+@options.stated_options
 @options.json_option
 def topo(
     endpoints: tuple[str, ...],
@@ -44,6 +53,7 @@ def topo(
     drives: bool,
     assign: bool,
     output: Output,
+    **of_peers: Path | None,
 ) -> None:
     """Show the machine's parts, the links between them, and the limit of every link.
 
@@ -54,11 +64,15 @@ def topo(
       tierscope topo
       tierscope topo gpu:0 file:/data
       tierscope topo --drives --assign
+      tierscope topo --assign --gdsio jobs.gdsio
       tierscope topo --svg machine.svg
       tierscope topo --input other.xml --json
       tierscope topo --fsroot machine/
     """
-    _show(endpoints, source, fsroot, save, svg, output, Parts(not pcie, drives, assign))
+    jobs = {f"--{name}": path for name, path in of_peers.items() if path is not None}
+    if jobs and not assign:
+        raise UserError(f"{min(jobs)} writes what --assign finds; give --assign, too")
+    _show(endpoints, source, fsroot, save, svg, output, Parts(not pcie, drives, assign, jobs))
 
 
 class Parts(NamedTuple):
@@ -68,6 +82,8 @@ class Parts(NamedTuple):
     """NVLinks count in the affinity."""
     drives: bool
     assign: bool
+    jobs: Mapping[str, Path]
+    """Files of jobs to write for the assignment, by the peers' options."""
 
 
 def _show(
@@ -92,7 +108,7 @@ def _show(
         raise UserError("--save writes this machine's topology; it does not go with --input")
     if source == "":
         raise UserError("--input names no file; a machine's hwloc XML, as in --input other.xml")
-    output = output.beside({"--save": save, "--svg": svg})
+    output = output.beside({"--save": save, "--svg": svg, **parts.jobs})
     output.check([Path(source)] if source else [])
     if save:
         from tierscope.engine.process import topology_xml
@@ -105,10 +121,21 @@ def _show(
 
         write_output(svg, draw(topology), "--svg")
         output.say_written("drawing", svg)
+    _write_jobs(topology, parts.jobs, output)
     if endpoints:
         _show_path(topology, endpoints, output)
     elif output.json or not (save or svg):
         _show_machine(topology, output, parts)
+
+
+def _write_jobs(topology: "Topology", files: Mapping[str, Path], output: Output) -> None:
+    from tierscope.peers.registry import PEERS
+
+    for option, path in files.items():
+        with options.blaming(option):
+            text, count = PEERS[option[2:]].module("assigned").assigned_jobs(topology)
+        write_output(path, text, option)
+        output.say_written(counted(count, "job"), path)
 
 
 def _topology(source: str | None, fsroot: str | None) -> "Topology":

@@ -1,4 +1,4 @@
-"""``tierscope whatif``: what slower memory would do, predicted from figures of this machine."""
+"""``tierscope whatif``: what other memory would do, predicted from figures of this machine."""
 
 import socket
 from collections.abc import Sequence
@@ -33,10 +33,17 @@ BUDGET = "1s"
     "tiers",
     metavar="TIER",
     multiple=True,
-    required=True,
     shell_complete=options.complete_run,
     help="Latency and bandwidth, as in 250ns,30GB/s; +150ns: more than local memory; or a run, as "
     "in RUN or RUN:node:2; several times for several tiers",
+)
+@click.option(
+    "--memory",
+    "memories",
+    metavar="MODULES",
+    multiple=True,
+    help="In place of --tier: theoretical limits of nodes with these modules, as in 4xDDR5-5600 or "
+    "node:2=4xDDR5-5600; nothing is measured",
 )
 @click.option(
     "--budget",
@@ -47,8 +54,15 @@ BUDGET = "1s"
 @options.run_file_option()
 @options.dry_run_option
 @options.json_option
+@click.pass_context
 def whatif(
-    runs: tuple[str, ...], tiers: tuple[str, ...], budget: str, out: Path | None, output: Output
+    context: click.Context,
+    runs: tuple[str, ...],
+    tiers: tuple[str, ...],
+    memories: tuple[str, ...],
+    budget: str,
+    out: Path | None,
+    output: Output,
 ) -> int:
     """Predict what slower memory would do to operations and bandwidth of this machine.
 
@@ -60,13 +74,28 @@ def whatif(
     A tier of a run is its memory with the highest idle latency, or the target that is named. Each
     prediction has a range; docs/whatif.md says what it assumes and how well it predicts.
 
+    With --memory it compares theoretical limits of nodes with other modules, and measures nothing.
+
     \b
     Examples:
       tierscope whatif --tier 250ns,30GB/s
       tierscope whatif --tier +150ns --tier +400ns last
       tierscope whatif --tier cxl-host:node:2 my-index
       tierscope whatif --tier 250ns,30GB/s --json last
+      tierscope whatif --memory 4xDDR5-5600 --memory 12xDDR5-6400
     """
+    if memories:
+        if runs:
+            raise UserError(f"--memory compares theoretical limits; leave out '{shown(runs[0])}'")
+        why = "--memory compares theoretical limits"
+        options.refuse_given(context, why, "tiers", "budget", "out", "dry_run")
+        _show_memory(memories, output)
+        return 0
+    if not tiers:
+        raise UserError(
+            "say what memory: a tier, as in --tier 250ns,30GB/s, or modules, as in "
+            "--memory 4xDDR5-5600"
+        )
     from tierscope.machine.discover import discover
     from tierscope.report.whatif import show_whatif, whatif_json
     from tierscope.runs.read import read_run
@@ -96,6 +125,18 @@ def whatif(
     names = [shown(file.stem) for file in files]
     output.emit(whatif_json(said, names), lambda console: show_whatif(console, said, names))
     return int(outcome.exit_code) if outcome else 0
+
+
+def _show_memory(memories: Sequence[str], output: Output) -> None:
+    from tierscope.analysis.whatif_memory import memory_limits
+    from tierscope.machine.discover import discover
+    from tierscope.report.whatif_memory import show_memory_limits
+
+    output.check()
+    with options.blaming("--memory"):
+        found = memory_limits(discover(), memories)
+    said = {"limits": [one.model_dump(mode="json") for one in found]}
+    output.emit(said, lambda console: show_memory_limits(console, found))
 
 
 def _tier(text: str) -> "Tier":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from tierscope.machine.affinity import Tree, advice, array_switches
 from tierscope.machine.files import Files
-from tierscope.machine.links import pcie_name
+from tierscope.machine.links import pcie_name, socket_link_limit
 from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pci import is_gpu
 from tierscope.machine.pcie import best_link, has_link, shortfall, sleeps
@@ -395,6 +395,15 @@ def _memory_limits(topology: Topology, _files: Files) -> Iterator[Finding]:
                 meaning="limits rest on what the user states; the system reports nothing",
                 remedy="'tierscope topo --memory none' forgets it",
             )
+    if topology.stated_socket_link:
+        limit = socket_link_limit(topology.stated_socket_link)
+        yield Finding(
+            severity="note",
+            subject="stated socket links",
+            found=f"{limit.link} ({limit.value / 1e9:.1f} GB/s each way)",
+            meaning="limits rest on what the user states; the system reports nothing",
+            remedy="'tierscope topo --socket-link none' forgets it",
+        )
     unknown = [
         (node, why)
         for node in topology.nodes

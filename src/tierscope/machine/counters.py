@@ -57,6 +57,9 @@ _NVIDIA_FS = {
     "write_iops": (r"(?m)^Writes\s*:\s*n=(\d+)", 1),
 }
 """Counters in /proc/driver/nvidia-fs/stats; all but errors stay 0 unless rw_stats_enabled is 1."""
+_PEERS = re.compile(r"(?m)^GPU :(\S+?)\s*:\s*([0-9 ]*[0-9])\s*$")
+"""A GPU's line in /proc/driver/nvidia-fs/peer_affinity: its DMA operations by the PCI distance of
+the peer, from 1 on; the last number is of those through the root complex."""
 _CROSSED = re.compile(r"(?m)^GPU (\S+)\s.*cross_root_port\(%\)=(\d+)")
 _CXL = re.compile(r"cxl_pmu_(mem\d+)\.\d+/(\w+)")
 _READS = ("read", "s2m_drs_")
@@ -334,8 +337,8 @@ def nfs_source(files: Files) -> Source:
 
 
 def nvidia_fs_source(files: Files) -> Source:
-    """Bytes and requests between storage and GPUs through nvidia-fs, and for each GPU the share of
-    them that crossed root ports."""
+    """Bytes and requests between storage and GPUs through nvidia-fs; for each GPU the share of
+    them that crossed root ports, and its DMA operations by the distance of the peer."""
 
     def read() -> Reading:
         text = files.text("/proc/driver/nvidia-fs/stats") or ""
@@ -345,6 +348,13 @@ def nvidia_fs_source(files: Files) -> Source:
                 found.counts[Key(metric)] = Count(int(counted[1]) * scale)
         for gpu, percent in _CROSSED.findall(text):
             found.levels[Key("crossing_root_ports", gpu)] = int(percent) / 100
+        peers = files.text("/proc/driver/nvidia-fs/peer_affinity") or ""
+        for gpu, numbers in _PEERS.findall(peers):
+            *near, far = map(int, numbers.split())
+            by_place = {f"distance {at}": dmas for at, dmas in enumerate(near, start=1)}
+            for place, dmas in (by_place | {"root complex": far}).items():
+                if dmas:
+                    found.counts[Key("peer_dma", f"{gpu} {place}")] = Count(dmas)
         return found
 
     first = read()

@@ -10,6 +10,7 @@ from tierscope.machine.links import (
     hbm_limit,
     nvlink_limit,
     pcie_limit,
+    socket_link_limit,
 )
 from tierscope.machine.pcie import chain, pcie_hop
 from tierscope.model.path import Hop, HopRole
@@ -130,7 +131,10 @@ def crossing_to(topology: Topology, homes: Sequence[int], near: int | None) -> l
         note = "inside one package; the rate of its mesh is not published"
         return [Hop(name=names, role=HopRole.INTERCONNECT, note=note)]
     name = f"{_interconnect(topology.cpu_model)} {names}"
-    note = "speed and number of links are not readable here"
+    if topology.stated_socket_link and there is not None and None not in here:
+        limit = socket_link_limit(topology.stated_socket_link, f" of {name}", len(here))
+        return [Hop(name=name, role=HopRole.INTERCONNECT, limit=limit)]
+    note = "speed and number of links are not readable here; --socket-link states them"
     return [Hop(name=name, role=HopRole.INTERCONNECT, note=note)]
 
 

@@ -7,8 +7,8 @@ headers its packets carry; what headers leave is a second figure (``pcie_payload
 from typing import NamedTuple
 
 from tierscope.model.errors import counted
-from tierscope.model.path import Limit
-from tierscope.model.topology import PcieLink
+from tierscope.model.path import STATED, Limit
+from tierscope.model.topology import PcieLink, StatedSocketLink
 
 _PCIE_SOURCE = "PCI Express Base Specification 6.0: line codes and flit layout"
 # Of a packet of up to MaxPayload bytes to a 64-bit address: start and sequence (4), header (16),
@@ -256,6 +256,27 @@ def network_limit(bits_per_second: float, where: str) -> Limit:
         f"network port{where}",
         f"{bits_per_second / 1e9:g} Gb/s / 8 = {value / 1e9:g} GB/s",
         "the kernel's report of the port's speed",
+    )
+
+
+def socket_link_limit(
+    stated: StatedSocketLink, where: str = " between each two sockets", sockets: int = 1
+) -> Limit:
+    """Limit of what the user states between sockets, of ``sockets`` that access another one.
+
+    By lanes it is the rate on the wires: neither vendor publishes what line code and headers take.
+    """
+    value = stated.links * sockets * stated.rate
+    each = f"{stated.rate / 1e9:g} GB/s"
+    if stated.lanes is not None:
+        each = f"{stated.lanes} lanes x {stated.rate * 8 / stated.lanes / 1e9:g} GT/s / 8"
+    links = counted(stated.links, "link")
+    several = f"{sockets} sockets x " if sockets > 1 else ""
+    return _limit(
+        value,
+        f"stated {links}{where}",
+        f"{several}{links} x {each} = {value / 1e9:.1f} GB/s",
+        STATED,
     )
 
 

@@ -105,6 +105,7 @@ METRICS: dict[str, Metric] = {
     "busy": _SHARE,
     "memory_busy": _SHARE,
     "crossing_root_ports": Metric("ratio", "lower", "crossing root ports"),
+    "peer_dma": Metric("1/s", "higher", "peer DMA/s"),
     "iowait": _SHARE,
     "steal": _SHARE,
     "read_await": Metric("ns", "lower", "a read"),

@@ -10,7 +10,7 @@ from tierscope.model.storage import Access
 from tierscope.model.topology import PcieLink, Topology
 
 STATED = "stated by the user"
-"""Source of limits that come of what the user states of memory, which nothing else vouches for."""
+"""Source of limits that come of what the user states, which nothing else vouches for."""
 
 
 class Limit(Model):

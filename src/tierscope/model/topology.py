@@ -42,6 +42,16 @@ class StatedMemory(Model):
     """Populated channels of a node."""
 
 
+class StatedSocketLink(Model):
+    """Links between each two sockets (UPI, xGMI) as the user states them."""
+
+    links: Count
+    rate: Amount
+    """bytes/s of one link, each way."""
+    lanes: Count | None = None
+    """Of one link; None where its rate was stated in bytes."""
+
+
 class PcieLink(Model):
     """Speed and width of a PCIe link, as negotiated or as the port supports."""
 
@@ -383,6 +393,8 @@ class Topology(Model):
     dimms: list[Dimm] = []
     stated_memory: list[StatedMemory] = []
     """What the user states of nodes' memory, each node once, or one statement for all of DRAM."""
+    stated_socket_link: StatedSocketLink | None = None
+    """What the user states of the links between sockets."""
     ratings: list[RatedDrive] = []
     """Data-sheet figures of drives, where a file of them was given."""
     unreadable: list[str] = []

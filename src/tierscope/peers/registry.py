@@ -74,6 +74,9 @@ class Peer:
     suites: tuple[Suite, ...] = ()
     importer: Importer | None = None
     export: Export | None = None
+    assignment: Export | None = None
+    """An option of ``tierscope topo --assign`` with the peer's name; the module ``assigned`` has
+    ``assigned_jobs``, which returns a job file's text and its number of jobs."""
     owns: "Callable[[Run], bool]" = lambda _run: False
     """Recognises runs of the peer; the module ``output`` has ``run_view``, which shows them."""
     reads_plans: bool = False
@@ -170,6 +173,7 @@ _ROWS = (
     Peer(
         "gdsio",
         (Command("gdsio", "Measure storage with gdsio's flags, job files and output."),),
+        assignment=Export("FILE", "With --assign: a gdsio job file, each GPU with its drive"),
     ),
     Peer("fio", (Command("fio", "Measure storage with fio's job files, options and output."),)),
     Peer("gds_stats", (Command("gds-stats", "Show what a process moved through cuFile."),)),
@@ -187,6 +191,8 @@ IMPORTERS = {peer.name: peer.importer for peer in _ROWS if peer.importer}
 """Files that ``tierscope import`` reads, by its argument."""
 EXPORTS = {peer.name: peer.export for peer in _ROWS if peer.export}
 """Options of ``tierscope export``."""
+ASSIGNMENTS = {peer.name: peer.assignment for peer in _ROWS if peer.assignment}
+"""Options of ``tierscope topo --assign``."""
 
 
 def imported_programs() -> str:

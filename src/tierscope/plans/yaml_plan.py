@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tierscope.machine.stated import parse_stated
+from tierscope.machine.stated import STATEMENTS
 from tierscope.model.errors import UserError, shown
 from tierscope.plans.forms import form_of, known_word, request_words
 from tierscope.plans.options import OLDER, Option
@@ -18,8 +18,8 @@ class YamlPlan(NamedTuple):
     """What a plan's file has."""
 
     requests: list[Request]
-    memory: str
-    """What it states of the machine's memory; empty where it states nothing."""
+    stated: dict[str, str]
+    """What it states of the machine, by key."""
 
 
 def read_plan(path: Path) -> list[Request]:
@@ -38,7 +38,7 @@ def parse_file(text: str, path: str) -> YamlPlan:
     if root is None:
         raise UserError(f"{path}:1: the plan is empty; it needs a key 'measurements'")
     place = Place(path)
-    top = mapping(place, root, "the plan", ("version", "memory", "measurements"))
+    top = mapping(place, root, "the plan", ("version", *STATEMENTS, "measurements"))
     if "version" in top and scalar(place, top["version"], "version") != PLAN_FILE_VERSION:
         raise place.error(
             top["version"], f"key 'version': this tierscope reads {PLAN_FILE_VERSION}"
@@ -46,18 +46,17 @@ def parse_file(text: str, path: str) -> YamlPlan:
     if "measurements" not in top:
         raise place.error(root, "the plan has no key 'measurements'")
     items = sequence(place, top["measurements"], "measurements")
-    return YamlPlan([_request(place, item) for item in items], _memory(place, top))
+    return YamlPlan([_request(place, item) for item in items], _stated(place, top))
 
 
-def _memory(place: Place, top: dict[str, Any]) -> str:
-    if "memory" not in top:
-        return ""
-    text = scalar(place, top["memory"], "memory")
-    try:
-        parse_stated(text)
-    except UserError as error:
-        raise place.error(top["memory"], f"key 'memory': {error}") from None
-    return text
+def _stated(place: Place, top: dict[str, Any]) -> dict[str, str]:
+    found = {name: scalar(place, top[name], name) for name in STATEMENTS if name in top}
+    for name, text in found.items():
+        try:
+            STATEMENTS[name].parse(text)
+        except UserError as error:
+            raise place.error(top[name], f"key '{name}': {error}") from None
+    return found
 
 
 def _request(place: Place, node: Any) -> Request:

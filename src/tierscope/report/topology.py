@@ -12,7 +12,7 @@ from rich.text import Text
 from tierscope.machine.affinity import Tree, advice, devices, matrix
 from tierscope.machine.assignment import assign
 from tierscope.machine.firmware import firmware_rows
-from tierscope.machine.links import pcie_name, pcie_payload
+from tierscope.machine.links import pcie_name, pcie_payload, socket_link_limit
 from tierscope.machine.memory import memory_limit, unused_statements
 from tierscope.machine.pcie import pcie_hop
 from tierscope.machine.uplinks import by_top_switch, io_devices, possible_arrays
@@ -173,6 +173,8 @@ def show_nodes(console: Console, topology: Topology) -> None:
 def _stated_lines(topology: Topology) -> list[str]:
     """Limits that come of what the user states, and statements that are not used."""
     limits = [limit for node in topology.nodes if (limit := memory_limit(topology, node, [])[0])]
+    if topology.stated_socket_link:
+        limits.append(socket_link_limit(topology.stated_socket_link))
     used = [f"{one.link}: {one.formula}, {one.source}" for one in limits if one.stated]
     return [*used, *unused_statements(topology)]
 

@@ -29,7 +29,7 @@ from tierscope.peers.streamer.plan import OPTIONS
 @options.file_option("--report", "Write a page with pictures and findings")
 @options.file_option("--png", "Write the pictures as PNG files", metavar="DIR", essential=False)
 @options.file_option("--svg", "Write the pictures as SVG files", metavar="DIR", essential=False)
-@options.memory_option
+@options.stated_options
 @options.output_options
 def streamer(
     run: str | None,

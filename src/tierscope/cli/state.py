@@ -1,4 +1,4 @@
-"""``--memory``: what the user states of this machine's memory, kept for later runs."""
+"""``--memory``, ``--socket-link``: what the user states of this machine, kept for later runs."""
 
 from typing import TYPE_CHECKING
 
@@ -14,25 +14,27 @@ _OTHERS = ("source", "fsroot", "topology")
 """Arguments of commands that name another machine's file."""
 
 
-def state_memory(text: str, option: str) -> None:
-    """Keep what is stated of this machine's memory, or forget it; raises UserError, which begins
-    with the option.
+def state(name: str, text: str, option: str) -> None:
+    """Keep what is stated of this machine, or forget it; raises UserError, which begins with the
+    option.
 
-    Standard error says what is stated of memory that the system reports differently.
+    ``name`` is the statement's. Standard error says what is stated of memory that the system
+    reports differently.
     """
     from tierscope.machine.discover import discover
     from tierscope.machine.memory import unused_statements
-    from tierscope.machine.stated import check_nodes, parse_stated, stated_path
+    from tierscope.machine.stated import STATEMENTS, check_stated, stated_path
     from tierscope.runs.output import replace_file
 
     context = click.get_current_context(silent=True)
-    if context and any(context.params.get(name) for name in _OTHERS):
+    if context and any(context.params.get(other) for other in _OTHERS):
         raise UserError(f"{option} is of this machine; it does not go with another one's file")
+    field, parse = STATEMENTS[name]
     with blaming(option):
-        stated = parse_stated(text)
-        topology = discover().model_copy(update={"stated_memory": stated})
-        check_nodes(topology, stated)
-    path = stated_path(topology.host)
+        stated = parse(text)
+        topology = discover().model_copy(update={field: stated})
+        check_stated(topology)
+    path = stated_path(topology.host, name)
     try:
         if stated:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,19 +43,21 @@ def state_memory(text: str, option: str) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from None
-    for line in unused_statements(topology):
-        click.echo(f"tierscope: {line}", err=True)
+    if name == "memory":
+        for line in unused_statements(topology):
+            click.echo(f"tierscope: {line}", err=True)
 
 
 def requests_of(text: str, name: str) -> "list[Request]":
-    """Return the requests of a plan's text, and keep what it states of this machine's memory.
+    """Return the requests of a plan's text, and keep what it states of this machine.
 
-    What ``--memory`` states comes before that.
+    What the options state comes before that.
     """
     from tierscope.plans.yaml_plan import parse_file
 
     plan = parse_file(text, name)
     context = click.get_current_context(silent=True)
-    if plan.memory and not (context and context.params.get("memory")):
-        state_memory(plan.memory, f"{name}: key 'memory'")
+    for key, value in plan.stated.items():
+        if not (context and context.params.get(key.replace("-", "_"))):
+            state(key, value, f"{name}: key '{key}'")
     return plan.requests
