@@ -3,14 +3,10 @@
 
 #include <gtest/gtest.h>
 
-// The thread sanitizer's own instructions take locks, which a change between them would wait for.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TIERSCOPE_THREAD_SANITIZER 1
-#endif
-#endif
-#if defined(__x86_64__) && !defined(TIERSCOPE_THREAD_SANITIZER)
-#define TIERSCOPE_SINGLE_STEPS 1
+// The thread sanitizer's own code takes locks. A change made while the interrupted thread holds one
+// would wait for it forever.
+#if defined(__x86_64__) && !defined(TIERSCOPE_SANITIZE_THREADS)
+#define TIERSCOPE_SINGLE_STEPS
 #endif
 
 #ifdef TIERSCOPE_SINGLE_STEPS

@@ -60,7 +60,7 @@ def test_any_text_is_a_statement_or_refused_in_one_line(text: str) -> None:
     ("text", "says"),
     [
         ("3x16GT/s", "with lanes and their speed, as in 4x16x32GT/s"),
-        ("20.8GB/s", "is not the links between each two sockets, as in 3x20.8GB/s"),
+        ("20.8GB/s", "is not the links between each pair of sockets, as in 3x20.8GB/s"),
         ("3x20x10.4GB/s", "is not the links"),
         ("17x20.8GB/s", "from 1 to 16 links"),
         ("3x0GB/s", "the speed is from 1 to 1000"),
@@ -110,7 +110,7 @@ def test_the_doctor_says_that_limits_rest_on_it(sysfs: Sysfs) -> None:
         for one in link_findings(stating(sysfs, "3x20.8GB/s"), str(sysfs.root))
         if one.subject == "stated socket links"
     ]
-    assert found.found == "stated 3 links between each two sockets (62.4 GB/s each way)"
+    assert found.found == "stated 3 links between each pair of sockets (62.4 GB/s each way)"
 
 
 def test_it_is_kept_shown_and_forgotten(sysfs: Sysfs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_it_is_kept_shown_and_forgotten(sysfs: Sysfs, monkeypatch: pytest.Monkey
         return done.stdout
 
     shown = " ".join(do("--socket-link", "3x20.8GB/s").split())
-    assert "stated 3 links between each two sockets: 3 links x 20.8 GB/s = 62.4 GB/s" in shown
+    assert "stated 3 links between each pair of sockets: 3 links x 20.8 GB/s = 62.4 GB/s" in shown
     later = json.loads(do("--json"))["topology"]
     assert later["stated_socket_link"] == {"links": 3, "rate": 20.8e9, "lanes": None}
     assert "62.4 GB/s" in do("node:0", "node:3")

@@ -10,16 +10,9 @@ from tierscope.cli import options
 from tierscope.cli.kept import refuse_imported, say_left_out
 from tierscope.cli.output import STDOUT, Output, waiting
 from tierscope.model.errors import UserError, counted, shown
+from tierscope.peers.registry import EXPORTS, PEERS
 from tierscope.runs.output import write_output
 from tierscope.runs.store import find_run
-
-
-def _options_of_peers(function: options.Function) -> options.Function:
-    from tierscope.peers.registry import EXPORTS
-
-    for name, export in reversed(EXPORTS.items()):
-        function = options.file_option(f"--{name}", export.help, metavar=export.metavar)(function)
-    return function
 
 
 @options.command()
@@ -31,7 +24,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
 @options.file_option("--numactl", "A run's best weights: a script that starts programs by them")
 @options.file_option("--udev", "The same as rules that set them when nodes appear")
 @options.file_option("--systemd", "The same as a service that sets them at boot")
-@_options_of_peers
+@options.peer_options(EXPORTS)
 @click.option("--all", "every", is_flag=True, help="All kept runs")
 @options.json_option
 @click.pass_context
@@ -65,7 +58,6 @@ def export(
       tierscope export last --mess curves
       tierscope export last --systemd tierscope-weights.service --udev 99-weights.rules
     """
-    from tierscope.peers.registry import EXPORTS, PEERS
 
     for name, target in of_peers.items():
         if target is not None and EXPORTS[name].alone:
@@ -141,12 +133,16 @@ def _export_table(paths: list[Path], target: Path, form: str, every: bool) -> tu
 
 def _export_one(run: Path, option: str, target: Path, output: Output) -> dict[str, object]:
     """Write one run's state in the form of an option; return what the JSON says of it."""
-    from tierscope.peers.registry import EXPORTS, PEERS
     from tierscope.runs.export import prometheus_text
     from tierscope.runs.read import read_run
     from tierscope.runs.trace_events import trace_events
     from tierscope.suites.weights_export import FORMS
 
+    if option == "trace-events":
+        content, count = trace_events(run)
+        write_output(target, content, "--trace-events")
+        output.say_written(counted(count, "repetition"), target)
+        return {"file": shown(target), "repetitions": count}
     found = read_run(run)
     if option in EXPORTS:
         what, entry = PEERS[option].module("output").export(found, run, target)
@@ -159,11 +155,6 @@ def _export_one(run: Path, option: str, target: Path, output: Output) -> dict[st
         count = sum(m.has_figure for m in found.measurements)
         output.say_written(counted(count, "figure"), target)
         return {"file": shown(target), "figures": count}
-    if option == "trace-events":
-        content, count = trace_events(run)
-        write_output(target, content, "--trace-events")
-        output.say_written(counted(count, "repetition"), target)
-        return {"file": shown(target), "repetitions": count}
     write_output(target, FORMS[option](found), f"--{option}")
     output.say_written(option, target)
     return {"file": shown(target), "form": option}

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import Command, FormOption, ListedOption
+
+if TYPE_CHECKING:
+    from tierscope.peers.registry import Export
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of every command."""
@@ -123,9 +126,9 @@ def stated_options(function: Function) -> Function:
     ) -> Any:
         for name, text in (("memory", memory), ("socket-link", socket_link)):
             if text is not None:
-                from tierscope.cli.state import state
+                from tierscope.cli.stated import keep_stated
 
-                state(name, text, f"--{name}")
+                keep_stated(name, text, f"--{name}")
         return function(*arguments, **values)
 
     memory_option = click.option(
@@ -141,8 +144,8 @@ def stated_options(function: Function) -> Function:
         cls=ListedOption,
         essential=False,
         metavar="LINKS",
-        help="State the links between each two sockets (UPI, xGMI), as in 3x20.8GB/s each way, or "
-        "4x16x32GT/s by lanes; kept for later runs, none forgets",
+        help="State the links between each pair of sockets (UPI, xGMI), as in 3x20.8GB/s each way, "
+        "or 4x16x32GT/s by lanes; kept for later runs, none forgets",
     )
     return memory_option(link_option(cast(Function, call)))
 
@@ -220,6 +223,17 @@ def file_option(
     return click.option(
         name, cls=ListedOption, metavar=metavar, type=PATH, help=help_text, **settings
     )
+
+
+def peer_options(rows: "dict[str, Export]") -> Callable[[Function], Function]:
+    """Add a file option with the name of each peer that has such a row in the registry."""
+
+    def add(function: Function) -> Function:
+        for name, row in reversed(rows.items()):
+            function = file_option(f"--{name}", row.help, metavar=row.metavar)(function)
+        return function
+
+    return add
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from tierscope.cli.measure import (
     serves,
 )
 from tierscope.cli.output import Output
-from tierscope.cli.state import requests_of
+from tierscope.cli.stated import requests_of
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.peers.registry import plan_readers
 from tierscope.suites.registry import SUITES

@@ -10,20 +10,13 @@ import click
 from tierscope.cli import options
 from tierscope.cli.output import Output
 from tierscope.model.errors import UserError, counted
+from tierscope.peers.registry import ASSIGNMENTS, PEERS
 from tierscope.runs.output import write_output
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tierscope.model.topology import Topology
-
-
-def _options_of_peers(function: options.Function) -> options.Function:
-    from tierscope.peers.registry import ASSIGNMENTS
-
-    for name, jobs in reversed(ASSIGNMENTS.items()):
-        function = options.file_option(f"--{name}", jobs.help, metavar=jobs.metavar)(function)
-    return function
 
 
 @options.command()
@@ -39,7 +32,7 @@ def _options_of_peers(function: options.Function) -> options.Function:
     is_flag=True,
     help="A drive and a NIC for each GPU that share the fewest uplinks with others'",
 )
-@_options_of_peers
+@options.peer_options(ASSIGNMENTS)
 @options.moved_option("--from", "a machine's file is --input, as in lstopo")
 @options.stated_options
 @options.json_option
@@ -69,9 +62,9 @@ def topo(
       tierscope topo --input other.xml --json
       tierscope topo --fsroot machine/
     """
-    jobs = {f"--{name}": path for name, path in of_peers.items() if path is not None}
+    jobs = {name: path for name, path in of_peers.items() if path is not None}
     if jobs and not assign:
-        raise UserError(f"{min(jobs)} writes what --assign finds; give --assign, too")
+        raise UserError(f"--{min(jobs)} writes what --assign finds; give --assign, too")
     _show(endpoints, source, fsroot, save, svg, output, Parts(not pcie, drives, assign, jobs))
 
 
@@ -83,7 +76,7 @@ class Parts(NamedTuple):
     drives: bool
     assign: bool
     jobs: Mapping[str, Path]
-    """Files of jobs to write for the assignment, by the peers' options."""
+    """Files of jobs to write for the assignment, by peer."""
 
 
 def _show(
@@ -108,7 +101,8 @@ def _show(
         raise UserError("--save writes this machine's topology; it does not go with --input")
     if source == "":
         raise UserError("--input names no file; a machine's hwloc XML, as in --input other.xml")
-    output = output.beside({"--save": save, "--svg": svg, **parts.jobs})
+    jobs = {f"--{peer}": path for peer, path in parts.jobs.items()}
+    output = output.beside({"--save": save, "--svg": svg, **jobs})
     output.check([Path(source)] if source else [])
     if save:
         from tierscope.engine.process import topology_xml
@@ -129,12 +123,10 @@ def _show(
 
 
 def _write_jobs(topology: "Topology", files: Mapping[str, Path], output: Output) -> None:
-    from tierscope.peers.registry import PEERS
-
-    for option, path in files.items():
-        with options.blaming(option):
-            text, count = PEERS[option[2:]].module("assigned").assigned_jobs(topology)
-        write_output(path, text, option)
+    for peer, path in files.items():
+        with options.blaming(f"--{peer}"):
+            text, count = PEERS[peer].module("assigned").assigned_jobs(topology)
+        write_output(path, text, f"--{peer}")
         output.say_written(counted(count, "job"), path)
 
 

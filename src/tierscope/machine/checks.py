@@ -110,7 +110,7 @@ def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
         _dax,
         _persistent,
         _tiers,
-        _memory_limits,
+        _bandwidth_limits,
         _peer_to_peer,
         gpu_findings,
     ]
@@ -382,28 +382,18 @@ def _tiers(topology: Topology, _files: Files) -> Iterator[Finding]:
         yield Finding(severity="good", subject="memory tiers", found=by_tier)
 
 
-def _memory_limits(topology: Topology, _files: Files) -> Iterator[Finding]:
+def _bandwidth_limits(topology: Topology, _files: Files) -> Iterator[Finding]:
     for line in unused_statements(topology):
         yield Finding(severity="note", subject="stated memory", found=line)
     for node in topology.nodes:
         limit, _ = memory_limit(topology, node, [])
         if limit and limit.stated:
-            yield Finding(
-                severity="note",
-                subject="stated memory",
-                found=f"{limit.link} ({limit.value / 1e9:.1f} GB/s)",
-                meaning="limits rest on what the user states; the system reports nothing",
-                remedy="'tierscope topo --memory none' forgets it",
-            )
+            found = f"{limit.link} ({limit.value / 1e9:.1f} GB/s)"
+            yield _stated("stated memory", found, "--memory")
     if topology.stated_socket_link:
         limit = socket_link_limit(topology.stated_socket_link)
-        yield Finding(
-            severity="note",
-            subject="stated socket links",
-            found=f"{limit.link} ({limit.value / 1e9:.1f} GB/s each way)",
-            meaning="limits rest on what the user states; the system reports nothing",
-            remedy="'tierscope topo --socket-link none' forgets it",
-        )
+        found = f"{limit.link} ({limit.value / 1e9:.1f} GB/s each way)"
+        yield _stated("stated socket links", found, "--socket-link")
     unknown = [
         (node, why)
         for node in topology.nodes
@@ -418,6 +408,16 @@ def _memory_limits(topology: Topology, _files: Files) -> Iterator[Finding]:
             meaning="figures of memory are not compared with what its modules allow",
             remedy="state what each node has, if you know: tierscope topo --memory 8xDDR5-4800",
         )
+
+
+def _stated(subject: str, found: str, option: str) -> Finding:
+    return Finding(
+        severity="note",
+        subject=subject,
+        found=found,
+        meaning="limits rest on what the user states; the system reports nothing",
+        remedy=f"'tierscope topo {option} none' forgets it",
+    )
 
 
 def _peer_to_peer(topology: Topology, files: Files) -> Iterator[Finding]:

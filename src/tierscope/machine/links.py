@@ -260,7 +260,7 @@ def network_limit(bits_per_second: float, where: str) -> Limit:
 
 
 def socket_link_limit(
-    stated: StatedSocketLink, where: str = " between each two sockets", sockets: int = 1
+    stated: StatedSocketLink, where: str = " between each pair of sockets", sockets: int = 1
 ) -> Limit:
     """Limit of what the user states between sockets, of ``sockets`` that access another one.
 

@@ -35,7 +35,7 @@ _SOCKET_LINK = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _SOCKET_LINK_ALLOWED = (
-    "the links between each two sockets, as in 3x20.8GB/s (each way), or with lanes and their "
+    "the links between each pair of sockets, as in 3x20.8GB/s (each way), or with lanes and their "
     "speed, as in 4x16x32GT/s"
 )
 _MOST_LINKS, _MOST_LANES, _MOST_RATE = 16, 64, 1000

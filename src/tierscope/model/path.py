@@ -10,7 +10,7 @@ from tierscope.model.storage import Access
 from tierscope.model.topology import PcieLink, Topology
 
 STATED = "stated by the user"
-"""Source of limits that come of what the user states, which nothing else vouches for."""
+"""Source of limits that come from what the user states, which nothing else vouches for."""
 
 
 class Limit(Model):
@@ -32,7 +32,7 @@ class Limit(Model):
 
     @property
     def stated(self) -> bool:
-        """Whether it comes of what the user states, and of nothing that the system reports."""
+        """Whether it comes from what the user states, and of nothing that the system reports."""
         return self.source == STATED
 
 

@@ -43,7 +43,7 @@ class StatedMemory(Model):
 
 
 class StatedSocketLink(Model):
-    """Links between each two sockets (UPI, xGMI) as the user states them."""
+    """Links between each pair of sockets (UPI, xGMI) as the user states them."""
 
     links: Count
     rate: Amount

@@ -171,7 +171,7 @@ def show_nodes(console: Console, topology: Topology) -> None:
 
 
 def _stated_lines(topology: Topology) -> list[str]:
-    """Limits that come of what the user states, and statements that are not used."""
+    """Limits that come from what the user states, and statements that are not used."""
     limits = [limit for node in topology.nodes if (limit := memory_limit(topology, node, [])[0])]
     if topology.stated_socket_link:
         limits.append(socket_link_limit(topology.stated_socket_link))

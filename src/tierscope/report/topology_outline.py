@@ -161,7 +161,7 @@ def rate_text(rate: float) -> str:
 
 
 def limit_text(limit: Limit) -> str:
-    """A limit in GB/s, marked where it comes of what the user states."""
+    """A limit in GB/s, marked where it comes from what the user states."""
     return f"{rate_text(limit.value)}{' stated' if limit.stated else ''}"
 
 

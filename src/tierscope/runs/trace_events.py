@@ -44,7 +44,7 @@ def trace_events(path: Path) -> tuple[str, int]:
 
 
 class _Timeline:
-    """Events on tracks; those of one track never overlap, since viewers nest or drop these."""
+    """Events on tracks. Those of one track never overlap: viewers nest or drop such events."""
 
     def __init__(self) -> None:
         self._tracks: dict[tuple[str, int], int] = {}

@@ -116,7 +116,7 @@ def _together(
     topology: Topology, initiators: list[str], targets: Sequence[Target], specs: Sequence[Spec]
 ) -> Iterator[tuple[IoSpec, Together]]:
     """Yield what reads at the same time: a measurement for each way of reading and backend."""
-    alone = cast("list[IoSpec]", specs)  # they come of requests of the kind io
+    alone = cast("list[IoSpec]", specs)  # they come from requests of the kind io
     for pairs in pairs_of(topology, initiators, targets):
         kind = pairs[0][0].partition(":")[0]
         for reads in READS:

@@ -359,7 +359,7 @@ class Family:
 
     @property
     def bound(self) -> str:
-        """What to call the limit: stated where it comes of what the user states."""
+        """What to call the limit: stated where it comes from what the user states."""
         limits = (self.limit(curve) for curve in self.curves)
         return "stated" if any(limit.stated for limit in limits if limit) else "theoretical"
 

@@ -11,8 +11,8 @@ from tierscope.model.topology import Block, Gpu, Topology
 _HEAD = """\
 # Each GPU reads from the drive assigned to it, all at once (tierscope topo --assign).
 # On a drive with a mounted file system of its own: files gdsio.N at the mount point, which
-# 'tierscope gdsio' makes first (NVIDIA's gdsio needs a run with rw=write before). Of any other
-# drive the device itself is read, which needs root. Never change rw then: writes destroy its data.
+# 'tierscope gdsio' makes first (NVIDIA's gdsio needs a run with rw=write before). On any other
+# drive the device itself is read, which needs root: never change rw there, writes destroy its data.
 [global]
 name=assigned
 xfer_type=0

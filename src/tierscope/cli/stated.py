@@ -14,7 +14,7 @@ _OTHERS = ("source", "fsroot", "topology")
 """Arguments of commands that name another machine's file."""
 
 
-def state(name: str, text: str, option: str) -> None:
+def keep_stated(name: str, text: str, option: str) -> None:
     """Keep what is stated of this machine, or forget it; raises UserError, which begins with the
     option.
 
@@ -59,5 +59,5 @@ def requests_of(text: str, name: str) -> "list[Request]":
     context = click.get_current_context(silent=True)
     for key, value in plan.stated.items():
         if not (context and context.params.get(key.replace("-", "_"))):
-            state(key, value, f"{name}: key '{key}'")
+            keep_stated(key, value, f"{name}: key '{key}'")
     return plan.requests
