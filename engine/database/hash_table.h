@@ -22,8 +22,12 @@
 namespace tierscope::database {
 
 struct Entry {
+  Entry() = default;
+  constexpr Entry(std::uint64_t its_key, std::uint64_t its_value)
+      : value(its_value), key(its_key) {}
+
+  std::uint64_t value;  // In front, as Highway sorts pairs (see run_sort.cpp).
   std::uint64_t key;
-  std::uint64_t value;
 };
 
 // Summed over entries, it is the same in every order.

@@ -15,7 +15,8 @@
 //   std::uint64_t* find(key) const            Null where there is none.
 //   void find_group(keys, found) const        The same of several keys, whose misses overlap.
 //   void insert(key, value)
-//   Scanned scan(key, length) const           Of ordered tables.
+//   Scanned scan(key, length) const           Of ordered tables,
+//   double fill() const                       whose leaves are so full.
 #pragma once
 
 #include <fmt/format.h>
@@ -106,8 +107,14 @@ class KeyedIndex : public Structure {
     }
     const std::uint64_t compared = compare(on_threads, done);
     const char* const found = spec_.work == IndexWork::kLookup ? ", each with its key's value" : "";
-    return fmt::format("{} operations{}; {} of {} keys compared with the keys in order", done,
-                       found, compared, spec_.keys->size());
+    std::string said = fmt::format("{} operations{}; {} of {} keys compared with the keys in order",
+                                   done, found, compared, spec_.keys->size());
+    if constexpr (Table::kOrdered) {
+      double fill = 0;
+      for (const Table& table : tables_) fill += table.fill() / static_cast<double>(tables_.size());
+      said += fmt::format("; leaves {:.0f}% full", 100 * fill);
+    }
+    return said;
   }
 
  private:

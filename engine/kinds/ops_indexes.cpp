@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "database/aged_btree.h"
 #include "database/btree.h"
 #include "database/hash_index.h"
 #include "database/shared_btree.h"
@@ -115,6 +116,10 @@ MakeStructure read_btree(const ObjectReader& pattern, std::size_t threads) {
                                        .leaf_bytes = pattern.bytes("leaf_node"),
                                        .grows = inserts};
   if (pattern.has("scan_length")) plan.spec.scan_length = pattern.bytes("scan_length");
+  if (pattern.text("build") == "aged") {
+    return made<database::KeyedIndex<database::AgedBtree>, SharedIndex<database::AgedSharedBtree>>(
+        plan, options);
+  }
   return made<database::BtreeIndex, SharedIndex<database::SharedBtree>>(plan, options);
 }
 

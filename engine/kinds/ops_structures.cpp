@@ -19,7 +19,9 @@ MakeStructure read_lsm(const ObjectReader& pattern, std::size_t threads);
 
 std::uint64_t fewest_keys(std::string_view operation) {
   if (operation == "insert") return tables::kOpsFewestToInsert;
-  if (operation == "filter" || operation == "merge") return tables::kOpsFewestRows;
+  if (operation == "filter" || operation == "merge" || operation == "sort") {
+    return tables::kOpsFewestRows;
+  }
   return tables::kOpsFewestKeys;
 }
 

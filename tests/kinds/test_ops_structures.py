@@ -46,6 +46,7 @@ MEASURED = [
     ("relations", "--partitions 1 --interleave 8", r"joins; 65536 matches of 65536 rows"),
     ("relations", "--partitions 64 --probe-ratio 3 --misses 1", r"joins; 0 matches of 196608 rows"),
     ("runs", "--runs 5", r"keys merged; the output has all 65536 of 5 runs, ascending"),
+    ("runs", "--op sort --runs 2", r"sorts by \d runs; the output has all 65536 keys, ascending"),
     ("lsm", "--ratio 4 --misses 0", r"lookups, .* on levels 0 to 3: \d+, .*; 0 of 0 absent keys"),
 ]
 
@@ -70,7 +71,7 @@ def test_each_is_measured_verified_and_as_large_as_planned(
         input_rate = figures["bandwidth", "input"]
         assert input_rate == pytest.approx(bytes_each * result["figures"][0]["estimate"], rel=0.05)
     timed = ("operation_latency_mean", "") in figures
-    assert timed == (structure != "relations")
+    assert timed == (spec.pattern.operation not in ("join", "sort"))
 
 
 def test_a_table_has_what_the_structure_has() -> None:
@@ -104,6 +105,15 @@ def test_every_value_of_own_options_is_measured(machine: Topology) -> None:
     assert len({spec.id for spec in specs}) == len(specs) == 3 * 2 * 2
     assert {spec.pattern.operation for spec in specs} == {"filter"}
     assert {spec.pattern.selectivity for spec in specs} == {0, 0.01, 1}
+
+
+def test_a_sort_makes_as_many_runs_as_it_has_threads_at_least(machine: Topology) -> None:
+    (spec,) = planned(
+        machine, structure="runs", op="sort", runs="2", threads="8", keys="1m", to="node:0"
+    )
+    assert spec.pattern.runs == 2
+    size = (1 << 20) * 16
+    assert [region.array_bytes for region in spec.regions()] == [size, size]
 
 
 def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> None:

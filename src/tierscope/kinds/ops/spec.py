@@ -65,6 +65,10 @@ _ENTRY = 16
 _LEAF_HEAD = 16
 _FILL_PERCENT = 90
 """How full bulk loading leaves the nodes of a B+-tree."""
+_AGED_PERCENT = 69
+"""The same of insertions in random order: ln 2 (Yao, "On random 2-3 trees", 1978)."""
+AGED_FILL = _AGED_PERCENT / 2 / 100
+"""How full deletion of half of the keys leaves the leaves then."""
 _MAX_DEPTH = 40
 _GROUP = 16
 """Slots of a hash table that one comparison sees."""
@@ -77,6 +81,8 @@ SCANNING = ("scan", "ycsb-e")
 INSERTING = ("insert", "churn", "ycsb-d", "ycsb-e")
 """Operations that find an eighth of the keys, or half of that, not inserted yet."""
 ALWAYS_SHARED = ("churn", *YCSB)
+_OF_AGED = ("lookup", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f")
+"""Operations that leave a tree as old as it is: others have it built anew as keys run out."""
 _OF_EITHER = ("insert", "update")
 """Operations of threads that have a structure of their own each, or share one."""
 
@@ -98,9 +104,14 @@ _FEWEST_ROWS = 1024
 _USUAL_FEWEST = 64
 _FEWEST_KEYS = {
     **dict.fromkeys(INSERTING, _FEWEST_TO_INSERT),
-    **dict.fromkeys(("filter", "merge"), _FEWEST_ROWS),
+    **dict.fromkeys(("filter", "merge", "sort"), _FEWEST_ROWS),
 }
 """Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
+_AGED_PER_S = 1e6
+_SORTED_PER_S = 1e7
+"""Insertions or deletions, and keys, a second that a thread does at least in local memory."""
+_SLOWER = 20
+"""Times as long as that the same may take elsewhere."""
 _MAX_INTERLEAVE = 64
 _MAX_PARTITIONS = 4096
 _MAX_RUNS = 256
@@ -168,8 +179,10 @@ def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
 
 def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tuple[int, int]:
     """Return inner nodes and leaves: as bulk loading makes them, or half full, as insertions may
-    leave them."""
-    grows = pattern.operation in INSERTING
+    leave them. An aged tree had twice as many keys."""
+    aged = pattern.build == "aged"
+    grows = aged or pattern.operation in INSERTING
+    keys *= 2 if aged else 1
     least = children // 2 if grows else max(children * _FILL_PERCENT // 100, 2)
     leaves = (
         keys // (entries // 2) + 2 if grows else -(-keys // max(entries * _FILL_PERCENT // 100, 1))
@@ -182,14 +195,15 @@ def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tup
 
 
 def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
-    """Return the inner nodes of each level of a B+-tree as bulk loading makes them, of all
-    threads' trees together, the largest level first."""
+    """Return the inner nodes of each level of a B+-tree as bulk loading makes them, or as a tree
+    that was aged has them on average, of all threads' trees together, the largest level first."""
     assert pattern.inner_node
     assert pattern.leaf_node
-    children = max(((pattern.inner_node - 12) // 12 + 1) * _FILL_PERCENT // 100, 2)
-    entries = max((pattern.leaf_node - _LEAF_HEAD) // _ENTRY * _FILL_PERCENT // 100, 1)
+    times, full = (2, _AGED_PERCENT) if pattern.build == "aged" else (1, _FILL_PERCENT)
+    children = max(((pattern.inner_node - 12) // 12 + 1) * full // 100, 2)
+    entries = max((pattern.leaf_node - _LEAF_HEAD) // _ENTRY * full // 100, 1)
     tables = tables_of(pattern, threads)
-    nodes, found = -(-tables[0] // entries), []
+    nodes, found = -(-times * tables[0] // entries), []
     while nodes > 1:
         nodes = -(-nodes // children)
         found.append(nodes * len(tables))
@@ -297,7 +311,7 @@ STRUCTURES: dict[str, Structure] = {
     ),
     "runs": Structure(
         parts=("runs", "output"),
-        operations=("merge",),
+        operations=("merge", "sort"),
         own=("runs",),
         part_bytes=_runs,
     ),
@@ -330,7 +344,7 @@ class OpsPattern(Ruled):
     operation: Annotated[
         Literal[
             "lookup", "insert", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d",
-            "ycsb-e", "ycsb-f", "filter", "join", "merge",
+            "ycsb-e", "ycsb-f", "filter", "join", "merge", "sort",
         ],
         OPERATION.but(default_help="the structure's first"),
     ]  # fmt: skip
@@ -356,6 +370,16 @@ class OpsPattern(Ruled):
         ),
     ] = "partitioned"
     """Whether threads that insert or update share an index; those of other operations do."""
+    build: Annotated[
+        Literal["bulk", "aged"],
+        Property(
+            "How a btree is made; bulk: bulk loading; aged: random insertions and deletions",
+            words="{} tree",
+            essential=False,
+        ),
+    ] = "bulk"
+    """How a B+-tree is made; aged: its keys are inserted in random order among as many others that
+    are then deleted."""
     distribution: Annotated[
         Literal["uniform", "zipf", "latest", "file"],
         Property(
@@ -476,14 +500,14 @@ class OpsPattern(Ruled):
     runs: Annotated[
         Annotated[int, Field(ge=2, le=_MAX_RUNS)] | None,
         Property(
-            "Sorted runs that are merged, 2 to 256",
+            "Sorted runs that are merged, 2 to 256; sort makes one at least for each thread",
             default="8",
             id="{}",
             words="{} runs",
             essential=False,
         ),
     ] = None
-    """Runs that are merged."""
+    """Runs that are merged; a sort makes as many first, the same number for each thread."""
     ratio: Annotated[
         Annotated[int, Field(ge=2, le=32)] | None,
         Property(
@@ -519,6 +543,7 @@ class OpsPattern(Ruled):
         ),
         Prunes("distribution", unless={"structure": SKEWED}),
         Prunes("sharing", unless={"operation": _OF_EITHER}),
+        Prunes("build", unless={"structure": "btree", "operation": _OF_AGED}),
         Prunes("scan_length", unless={"operation": SCANNING}),
         needs("scan_length", when={"operation": SCANNING}, because="scans need a scan_length"),
         Prunes("zipf_alpha", unless={"distribution": ("zipf", "latest")}),
@@ -630,6 +655,17 @@ class OpsSpec(MemorySpec):
             Region(self.placement_of(part), self.pattern.pages, size)
             for part, size in zip(self.part_names(), sizes, strict=True)
         ]
+
+    def build_s(self) -> float:
+        """Of an aged tree, two insertions and a deletion for each key."""
+        if self.pattern.build == "bulk":
+            return 0.0
+        return 3 * self.pattern.keys / len(self.cpus) / _AGED_PER_S
+
+    def set_up_s(self) -> float:
+        """The same on slow memory, and the sort that may go on when the time is over."""
+        sort = self.pattern.keys if self.pattern.operation == "sort" else 0
+        return super().set_up_s() + _SLOWER * (self.build_s() + sort / _SORTED_PER_S)
 
     def files(self) -> list[str]:
         """The file that the keys come from."""
@@ -828,8 +864,8 @@ REQUEST = RequestForm(
 A data structure is built with each of its parts on a node (btree: inner, leaves; hash: tags,
 entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
 output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
-join or merge. Without --place, every placement of every part over the nodes with memory is measured
-and shown as one table.
+join, merge or sort. Without --place, every placement of every part over the nodes with memory is
+measured and shown as one table.
 
 Threads that insert or update have an index of their own each, with their share of the keys, or
 share one (--sharing shared). Those of churn (half lookups, a quarter each insertions and deletions)
@@ -848,5 +884,7 @@ says which of them tolerate slower memory.""",
         "ops --structure column --keys 256m --selectivity 0,1%,50%,100% --found positions,count",
         "ops --structure relations --keys 16m --partitions 1,256 --place table=node:2",
         "ops --structure runs,lsm --keys 16m",
+        "ops --structure runs --op sort --keys 16m --runs 8,64",
+        "ops --op lookup,scan --build bulk,aged --keys 4m",
     ),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from tierscope.analysis.whatif import Level, Range, Work, range_of, small_id, visits_of
 from tierscope.kinds.ops.spec import (
+    AGED_FILL,
     STRUCTURES,
     OpsPattern,
     OpsSpec,
@@ -27,7 +28,7 @@ _ROW = _ENTRY / CACHE_LINE
 _WRITTEN = 2
 """Lines moved for one that is written: it is fetched, and written back."""
 _BLOCK = 4096
-_WRITES = ("filter", "join", "merge")
+_WRITES = ("filter", "join", "merge", "sort")
 _CHANGED: dict[str, tuple[float, float]] = {
     "update": (1.0, 0.0),
     "insert": (0.0, 1.0),
@@ -69,6 +70,7 @@ def _name(pattern: OpsPattern, threads: int) -> str:
         f"{format_size(pattern.keys)} keys",
         "" if pattern.distribution == "uniform" else str(pattern.distribution),
         "shared" if pattern.sharing == "shared" else "",
+        "aged" if pattern.build == "aged" else "",
         f"{pattern.interleave} interleaved" if pattern.interleave > 1 else "",
         f"{pattern.partitions} partitions" if (pattern.partitions or 1) > 1 else "",
         counted(threads, "thread"),
@@ -121,10 +123,11 @@ def _btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
         lines = pattern.inner_node / CACHE_LINE
         yield Level("inner", 2, lines, nodes * pattern.inner_node)
     lines = pattern.leaf_node / CACHE_LINE
-    further = _scanned(pattern) * _ENTRY / pattern.leaf_node
+    aged = pattern.build == "aged"
+    further = _scanned(pattern) * _ENTRY / pattern.leaf_node / (AGED_FILL if aged else 1)
     changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
     yield Level("leaves", 2, lines + changed + moved * lines, leaves)
-    yield Level("leaves", further, lines * 2 * further, leaves, in_order=True)
+    yield Level("leaves", further, lines * 2 * further, leaves, in_order=not aged)
 
 
 def _scanned(pattern: OpsPattern) -> float:
@@ -168,8 +171,17 @@ def _relations(pattern: OpsPattern, threads: int) -> Iterator[Level]:
 
 def _runs(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     runs, output = _part_bytes(pattern, threads)
+    if pattern.operation == "sort":
+        yield from _quicksort(runs / max(pattern.runs or 1, threads), threads)
     yield Level("runs", _ROW, _ROW, runs, in_order=True)
     yield Level("output", _ROW, _WRITTEN * _ROW, output, in_order=True)
+
+
+def _quicksort(run: float, threads: int) -> Iterator[Level]:
+    """Each thread goes over a run, then over each half of it, over each half of these..."""
+    while run > _BLOCK:
+        yield Level("runs", _ROW, _WRITTEN * _ROW, run * threads, in_order=True)
+        run /= 2
 
 
 def _lsm(pattern: OpsPattern, threads: int) -> Iterator[Level]:
