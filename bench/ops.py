@@ -30,8 +30,12 @@ SECONDS = float(os.environ.get("SECONDS", "0.5"))
 PEERS = {
     ("btree", "lookup"): ("absl-btree", "phmap-btree", "tlx-btree", "std-map"),
     ("hash", "lookup"): ("absl-flat", "boost-flat", "phmap-flat", "std-unordered"),
+    ("string-btree", "lookup"): ("absl-btree-string", "phmap-btree-string", "std-map-string"),
+    ("string-hash", "lookup"): (
+        "absl-flat-string", "boost-flat-string", "phmap-flat-string", "std-unordered-string",
+    ),
     ("runs", "sort"): ("boost-pdqsort", "boost-spreadsort", "std-sort"),
-}
+}  # fmt: skip
 """What stands beside each structure and operation."""
 _BYTES_OF_KEY = 128
 """Of ours and of the largest peer, a map of nodes, together."""
@@ -82,9 +86,7 @@ def _compiled(directory: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _ours(
-    structure: str, operation: str, keys: int, cpu: int
-) -> Iterator[Callable[[], float]]:
+def _ours(structure: str, operation: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
     spec = asked(
         "ops", SECONDS, structure=structure, op=operation, keys=str(keys), threads="1",
         pages="thp", **{"from": f"cpus:{cpu}"},

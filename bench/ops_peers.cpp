@@ -8,17 +8,21 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "database/keys.h"
+#include "database/string_keys.h"
 
 #if __has_include(<absl/container/btree_map.h>)
 #include <absl/container/btree_map.h>
@@ -48,6 +52,7 @@ namespace {
 
 using tierscope::database::Keys;
 using tierscope::database::KeyStream;
+using tierscope::database::StringKey;
 using tierscope::database::value_of;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -105,6 +110,34 @@ struct Row {
 };
 using Clock = std::chrono::steady_clock;
 
+using Text = std::basic_string<char, std::char_traits<char>, Huge<char>>;
+struct HashOfText : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+
+// What a map's key is looked up by; strings are made for each lookup, as tierscope makes them.
+template <typename Map>
+auto look_up(Map& map, Key key) {
+  if constexpr (std::is_same_v<typename Map::key_type, Text>) {
+    std::array<char, StringKey::kBytes> text;
+    StringKey(key).store(text.data());
+    return map.find(std::string_view(text.data(), text.size()));
+  } else {
+    return map.find(key);
+  }
+}
+
+template <typename Map>
+void insert(Map& map, Key key) {
+  if constexpr (std::is_same_v<typename Map::key_type, Text>) {
+    Text text(StringKey::kBytes, ' ');
+    StringKey(key).store(text.data());
+    map.insert({text, value_of(key)});
+  } else {
+    map.insert({key, value_of(key)});
+  }
+}
+
 // CPU time that others take counts on neither side.
 double cpu_seconds() {
   timespec now{};
@@ -124,7 +157,7 @@ double rate_of_row(const Map& map, KeyStream& asked) {
     constexpr std::uint64_t kChunk = 4096;
     for (std::uint64_t i = 0; i < kChunk; ++i) {
       const Key key = asked.next();
-      const auto found = map.find(key);
+      const auto found = look_up(map, key);
       wrong |= found == map.end() ? 1 : found->second ^ value_of(key);
     }
     done += kChunk;
@@ -153,8 +186,7 @@ template <typename Map>
 int run(Map& map, std::uint64_t count) {
   const Keys keys(count);
   for (std::uint64_t rank = 0; rank < count; ++rank) {
-    const Key key = keys.at(rank);
-    map.insert({key, value_of(key)});
+    insert(map, keys.at(rank));
   }
   KeyStream asked(keys, {0, count}, {}, 0, 1);
   return answer([&] { return rate_of_row(map, asked); });
@@ -213,22 +245,35 @@ using Hashed = Map<Key, Key, Hash, std::equal_to<Key>, Huge<Entry>>;
 template <template <typename...> class Map>
 using Ordered = Map<Key, Key, std::less<Key>, Huge<Entry>>;
 
+using TextEntry = std::pair<const Text, Key>;
+template <template <typename...> class Map>
+using HashedTexts = Map<Text, Key, HashOfText, std::equal_to<>, Huge<TextEntry>>;
+template <template <typename...> class Map>
+using OrderedTexts = Map<Text, Key, std::less<>, Huge<TextEntry>>;
+
 constexpr Named kNamed[] = {
     {"std-sort", run_sort<StdSort>},
 #ifdef BOOST_SORT
     {"boost-pdqsort", run_sort<PdqSort>},
     {"boost-spreadsort", run_sort<SpreadSort>},
 #endif
+    {"std-map-string", run_map<OrderedTexts<std::map>>},
+    {"std-unordered-string", run_map<HashedTexts<std::unordered_map>>},
     {"std-map", run_map<Ordered<std::map>>},
     {"std-unordered", run_map<Hashed<std::unordered_map, std::hash<Key>>>},
 #ifdef ABSL
+    {"absl-btree-string", run_map<OrderedTexts<absl::btree_map>>},
+    {"absl-flat-string", run_map<HashedTexts<absl::flat_hash_map>>},
     {"absl-btree", run_map<Ordered<absl::btree_map>>},
     {"absl-flat", run_map<Hashed<absl::flat_hash_map, absl::Hash<Key>>>},
 #endif
 #ifdef BOOST_FLAT
+    {"boost-flat-string", run_map<HashedTexts<boost::unordered_flat_map>>},
     {"boost-flat", run_map<Hashed<boost::unordered_flat_map, boost::hash<Key>>>},
 #endif
 #ifdef PHMAP
+    {"phmap-btree-string", run_map<OrderedTexts<phmap::btree_map>>},
+    {"phmap-flat-string", run_map<HashedTexts<phmap::flat_hash_map>>},
     {"phmap-btree", run_map<Ordered<phmap::btree_map>>},
     {"phmap-flat", run_map<Hashed<phmap::flat_hash_map, phmap::Hash<Key>>>},
 #endif

@@ -14,7 +14,7 @@
 //   void finish_load()                        After all shares.
 //   std::uint64_t* find(key) const            Null where there is none.
 //   void find_group(keys, found) const        The same of several keys, whose misses overlap.
-//   void insert(key, value)
+//   void insert(key, value)                   Both of tables that offer these operations.
 //   Scanned scan(key, length) const           Of ordered tables,
 //   double fill() const                       whose leaves are so full.
 #pragma once
@@ -166,10 +166,15 @@ class KeyedIndex : public Structure {
     Thread& own = threads_[thread];
     switch (spec_.work) {
       case IndexWork::kLookup:
-        spec_.interleave > 1 ? look_up_groups(own, units) : look_up(own, units);
+        if constexpr (requires { &Table::find_group; }) {
+          if (spec_.interleave > 1) return look_up_groups(own, units);
+        }
+        look_up(own, units);
         break;
       case IndexWork::kInsert:
-        insert(own, tables_[thread], ranks_[thread], units);
+        if constexpr (requires { &Table::insert; }) {
+          insert(own, tables_[thread], ranks_[thread], units);
+        }
         break;
       case IndexWork::kUpdate:
         update(own, tables_[thread], units);

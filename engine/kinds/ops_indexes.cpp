@@ -11,6 +11,8 @@
 #include "database/shared_btree.h"
 #include "database/shared_hash_table.h"
 #include "database/shared_index.h"
+#include "database/string_btree.h"
+#include "database/string_hash.h"
 #include "errors.h"
 #include "kinds/ops_structures.h"
 
@@ -121,6 +123,23 @@ MakeStructure read_btree(const ObjectReader& pattern, std::size_t threads) {
         plan, options);
   }
   return made<database::BtreeIndex, SharedIndex<database::SharedBtree>>(plan, options);
+}
+
+MakeStructure read_string_btree(const ObjectReader& pattern, std::size_t threads) {
+  const IndexPlan plan = read_index(pattern, threads);
+  const database::BtreeOptions options{.inner_bytes = pattern.bytes("inner_node"),
+                                       .leaf_bytes = pattern.bytes("leaf_node")};
+  return [plan, options] {
+    return std::make_unique<database::StringBtreeIndex>(with_keys(plan), options);
+  };
+}
+
+MakeStructure read_string_hash(const ObjectReader& pattern, std::size_t threads) {
+  const IndexPlan plan = read_index(pattern, threads);
+  return [plan] {
+    return std::make_unique<database::StringHashIndex>(with_keys(plan),
+                                                       database::StringHashTable::Options{});
+  };
 }
 
 MakeStructure read_hash_index(const ObjectReader& pattern, std::size_t threads) {

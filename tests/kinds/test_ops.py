@@ -109,7 +109,11 @@ def test_workloads_of_ycsb_ask_by_their_own_distributions(machine: Topology) -> 
         ({"distribution": "latest"}, "--distribution: 'latest': latest goes with operation ycsb-d"),
         ({"structure": "hash", "build": "aged"}, "--build: goes with structure btree"),
         ({"op": "insert", "build": "aged"}, "--build: goes with structure btree and operation"),
-        ({"sharing": "shared"}, "--sharing: goes with operation insert or update"),
+        (
+            {"sharing": "shared"},
+            "--sharing: goes with structure btree or hash and operation insert or update",
+        ),
+        ({"structure": "string-hash", "op": "scan"}, "--op: 'scan' goes with none of string-hash"),
         ({"structure": "hash", "op": "ycsb-e"}, "--op: 'ycsb-e' goes with none of hash"),
         ({"interleave": "65"}, "--interleave: 65 is too many"),
         (
@@ -163,7 +167,10 @@ def test_every_operation_is_measured_verified_and_timed() -> None:
         "--structure", "btree,hash", "--op", "insert,update,churn,ycsb-a,ycsb-d,ycsb-e,ycsb-f",
         "--sharing", "shared", "--keys", "128k",
     )  # fmt: skip
-    assert len(results) == 7 + 13
+    results += measured_by_the_engine(
+        "--structure", "string-btree,string-hash", "--op", "lookup,update", "--keys", "128k"
+    )
+    assert len(results) == 7 + 13 + 4
     for result in results:
         assert result["status"] == "measured", result
         assert result["figures"][0]["metric"] == "operations"
@@ -189,6 +196,7 @@ def test_the_plan_knows_how_many_bytes_the_engine_takes() -> None:
         ),
         ("--inner-node", "128,2k", "--leaf-node", "1k", "--op", "insert", "--keys", "65600"),
         ("--build", "aged", "--op", "lookup,update", "--keys", "100005"),
+        ("--structure", "string-btree,string-hash", "--op", "lookup,update", "--keys", "100007"),
     ):
         given = dict(zip((name[2:] for name in options[::2]), options[1::2], strict=True))
         specs = planned(topology, to="node:0", pages="base", **given)

@@ -133,7 +133,7 @@ def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> N
         ({"structure": "lsm", "partitions": "4"}, "goes with structure relations"),
         (
             {"structure": "column", "distribution": "zipf"},
-            "goes with structure btree or hash or lsm",
+            "goes with structure btree or hash or string-btree or string-hash or lsm",
         ),
         (
             {"structure": "lsm", "interleave": "4"},

@@ -62,6 +62,8 @@ from tierscope.plans.sweep import (
 
 _ENTRY = 16
 """Bytes of a key and its value."""
+STRING = 24
+"""Bytes of a key that is a string."""
 _LEAF_HEAD = 16
 _FILL_PERCENT = 90
 """How full bulk loading leaves the nodes of a B+-tree."""
@@ -92,8 +94,10 @@ _BLOCK = 4096
 _LEVELS = 4
 _FILTER_BITS = 10
 """Bits of a Bloom filter for each key."""
-SKEWED = ("btree", "hash", "lsm")
+SKEWED = ("btree", "hash", "string-btree", "string-hash", "lsm")
 """Structures that some keys of are asked for more often than others."""
+SHARED = ("btree", "hash")
+"""Structures that threads which write can share."""
 OF_FILES = ("btree", "hash")
 """Structures that take their keys from a file."""
 INTERLEAVED = (("btree", "lookup"), ("hash", "lookup"), ("relations", "join"))
@@ -167,11 +171,19 @@ def tables_of(pattern: "OpsPattern", threads: int) -> list[int]:
     return [*[each] * (threads - 1), pattern.keys - each * (threads - 1)]
 
 
+def _capacities(pattern: "OpsPattern") -> tuple[int, int]:
+    """Return the children of an inner node and the entries of a leaf, at most."""
+    assert pattern.inner_node
+    assert pattern.leaf_node
+    if pattern.structure == "string-btree":
+        return (pattern.inner_node - 12) // 16 + 1, (pattern.leaf_node - 8) // 20
+    return (pattern.inner_node - 12) // 12 + 1, (pattern.leaf_node - _LEAF_HEAD) // _ENTRY
+
+
 def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     assert pattern.inner_node
     assert pattern.leaf_node
-    children = (pattern.inner_node - 12) // 12 + 1
-    entries = (pattern.leaf_node - _LEAF_HEAD) // _ENTRY
+    children, entries = _capacities(pattern)
     nodes = [_nodes(keys, children, entries, pattern) for keys in tables_of(pattern, threads)]
     inner = sum(inner for inner, _ in nodes) * pattern.inner_node
     return inner, sum(leaves for _, leaves in nodes) * pattern.leaf_node
@@ -197,11 +209,10 @@ def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tup
 def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
     """Return the inner nodes of each level of a B+-tree as bulk loading makes them, or as a tree
     that was aged has them on average, of all threads' trees together, the largest level first."""
-    assert pattern.inner_node
-    assert pattern.leaf_node
+    most_children, most_entries = _capacities(pattern)
     times, full = (2, _AGED_PERCENT) if pattern.build == "aged" else (1, _FILL_PERCENT)
-    children = max(((pattern.inner_node - 12) // 12 + 1) * full // 100, 2)
-    entries = max((pattern.leaf_node - _LEAF_HEAD) // _ENTRY * full // 100, 1)
+    children = max(most_children * full // 100, 2)
+    entries = max(most_entries * full // 100, 1)
     tables = tables_of(pattern, threads)
     nodes, found = -(-times * tables[0] // entries), []
     while nodes > 1:
@@ -216,6 +227,18 @@ def _hash(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     for keys in tables_of(pattern, threads):
         groups += -(-(int(keys / (_MAX_LOAD * slots)) + 1) // 4) * 4
     return groups * _GROUP, groups * slots * _ENTRY
+
+
+def _strings(pattern: "OpsPattern", threads: int) -> int:
+    return sum(_lines(keys * STRING) for keys in tables_of(pattern, threads))
+
+
+def _string_btree(pattern: "OpsPattern", threads: int) -> tuple[int, int, int]:
+    return (*_btree(pattern, threads), _strings(pattern, threads))
+
+
+def _string_hash(pattern: "OpsPattern", threads: int) -> tuple[int, int, int]:
+    return (*_hash(pattern, threads), _strings(pattern, threads))
 
 
 def _lines(size: int) -> int:
@@ -297,6 +320,18 @@ STRUCTURES: dict[str, Structure] = {
         own=(),
         part_bytes=_hash,
     ),
+    "string-btree": Structure(
+        parts=("inner", "leaves", "strings"),
+        operations=("lookup", "update"),
+        own=("inner_node", "leaf_node"),
+        part_bytes=_string_btree,
+    ),
+    "string-hash": Structure(
+        parts=("tags", "entries", "strings"),
+        operations=("lookup", "update"),
+        own=(),
+        part_bytes=_string_hash,
+    ),
     "column": Structure(
         parts=("column", "positions"),
         operations=("filter",),
@@ -338,9 +373,11 @@ class OpsPattern(Ruled):
     """Operations on one data structure."""
 
     structure: Annotated[
-        Literal["btree", "hash", "column", "relations", "runs", "lsm"],
+        Literal[
+            "btree", "hash", "string-btree", "string-hash", "column", "relations", "runs", "lsm",
+        ],
         Property(default="btree", words="{}", id_always=True),
-    ]
+    ]  # fmt: skip
     operation: Annotated[
         Literal[
             "lookup", "insert", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d",
@@ -358,8 +395,8 @@ class OpsPattern(Ruled):
             words="{} keys",
         ),
     ]
-    """Keys of 8 bytes, each with a value of 8 bytes; of a file, its numbers, some of which may be
-    the same key."""
+    """Keys of 8 bytes, strings of 24, each with a value of 8 bytes; of a file, its numbers, some of
+    which may be the same key."""
     pages: Annotated[Pages, PAGES] = "thp"
     sharing: Annotated[
         Literal["partitioned", "shared"],
@@ -542,7 +579,7 @@ class OpsPattern(Ruled):
             for name in OF_STRUCTURES
         ),
         Prunes("distribution", unless={"structure": SKEWED}),
-        Prunes("sharing", unless={"operation": _OF_EITHER}),
+        Prunes("sharing", unless={"structure": SHARED, "operation": _OF_EITHER}),
         Prunes("build", unless={"structure": "btree", "operation": _OF_AGED}),
         Prunes("scan_length", unless={"operation": SCANNING}),
         needs("scan_length", when={"operation": SCANNING}, because="scans need a scan_length"),
@@ -862,10 +899,10 @@ REQUEST = RequestForm(
     expand=expand,
     help="""\
 A data structure is built with each of its parts on a node (btree: inner, leaves; hash: tags,
-entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
-output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
-join, merge or sort. Without --place, every placement of every part over the nodes with memory is
-measured and shown as one table.
+entries; string-btree and string-hash: the same and strings; column: column, positions; relations:
+build, probe, table, copies, output; runs: runs, output; lsm: filters, fences, level0 to level3),
+and threads look up, insert, update, scan, filter, join, merge or sort. Without --place, every
+placement of every part over the nodes with memory is measured and shown as one table.
 
 Threads that insert or update have an index of their own each, with their share of the keys, or
 share one (--sharing shared). Those of churn (half lookups, a quarter each insertions and deletions)

@@ -118,7 +118,7 @@ def _btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """Of a node the keys are compared, then a child or a value is read."""
     assert pattern.inner_node
     assert pattern.leaf_node
-    _, leaves = _part_bytes(pattern, threads)
+    leaves = _part_bytes(pattern, threads)[1]
     for nodes in inner_levels(pattern, threads):
         lines = pattern.inner_node / CACHE_LINE
         yield Level("inner", 2, lines, nodes * pattern.inner_node)
@@ -139,11 +139,26 @@ def _scanned(pattern: OpsPattern) -> float:
 def _hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """A group's tags, and an entry; of a group's entries the first line is prefetched, too. Of an
     index that is shared, a group's version is beside its tags."""
-    tags, entries = _part_bytes(pattern, threads)
+    tags, entries = _part_bytes(pattern, threads)[:2]
     changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
     locked = changed + moved if is_shared(pattern) else moved
     yield Level("tags", 1, 1 + locked, tags)
     yield Level("entries", 1, 2 + changed + moved, entries)
+
+
+def _string_btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
+    yield from _btree(pattern, threads)
+    yield _string(pattern, threads)
+
+
+def _string_hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
+    yield from _hash(pattern, threads)
+    yield _string(pattern, threads)
+
+
+def _string(pattern: OpsPattern, threads: int) -> Level:
+    """The key's own, which may lie on two lines; few others have the same tag or head."""
+    return Level("strings", 1, 2, _part_bytes(pattern, threads)[-1])
 
 
 def _column(pattern: OpsPattern, threads: int) -> Iterator[Level]:
@@ -208,6 +223,8 @@ def _halves(size: float) -> int:
 _LEVELS = {
     "btree": _btree,
     "hash": _hash,
+    "string-btree": _string_btree,
+    "string-hash": _string_hash,
     "column": _column,
     "relations": _relations,
     "runs": _runs,
