@@ -139,6 +139,7 @@ def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> N
             {"structure": "lsm", "interleave": "4"},
             "goes with structure btree or hash or relations and operation lookup",
         ),
+        ({"structure": "string-btree", "keys": "8g"}, "of a string-btree are 4g at most"),
         ({"structure": "lsm", "op": "insert"}, "'insert' goes with none of lsm"),
         ({"structure": "column", "selectivity": "101%"}, "from 0 to 1"),
         ({"structure": "column", "key-bytes": "5"}, "'5' is not one of 4, 8"),

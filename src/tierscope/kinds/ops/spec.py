@@ -622,6 +622,12 @@ class OpsPattern(Ruled):
             "of 4 bytes are 4g at most, as positions of 4 bytes number them",
             unless={"keys": Below((1 << 32) + 1)},
         ),
+        Rule(
+            "keys",
+            {"structure": "string-btree"},
+            "of a string-btree are 4g at most, as numbers of 4 bytes stand for them",
+            unless={"keys": Below((1 << 32) + 1)},
+        ),
         Check(
             "keys",
             "are less than {}, which levels of ratio {} need",
