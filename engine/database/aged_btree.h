@@ -42,7 +42,6 @@ class AgedSharedBtree : public SharedBtree {
       if (key) erase(*key);
     }
   }
-  void finish_load() {}
 
  private:
   // A number between two keys in order; none where they have none between them.
@@ -70,6 +69,7 @@ class AgedBtree : public Btree {
   void load(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
     made_.load(count, key_at, slice, slices);
   }
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): instead of loading inner nodes
   void finish_load() { BtreeNodes::operator=(made_.nodes()); }
 
  private:

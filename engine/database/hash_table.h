@@ -146,7 +146,6 @@ class HashTable {
     }
   }
 
- protected:
   // The value of the entry of this hash that is the one asked for; null where there is none.
   template <typename Asked>
   std::uint64_t* find_if(std::uint64_t hashed, const Asked& is_asked_for) const {

@@ -22,7 +22,9 @@ class SharedBtree : public BtreeNodes {
               const Options& options)
       : BtreeNodes(memory, options) {}
 
+  // Where keys were inserted in place of loading, inner nodes are there.
   void finish_load() {
+    if (inner_count_ > 0) return;
     load_inner();
     top_ = packed(root_, depth_);
   }

@@ -12,8 +12,9 @@
 namespace tierscope::database {
 
 // Of an entry, the key is the number of its string in the order in which strings lie.
-class StringHashTable : public HashTable {
+class StringHashTable {
  public:
+  using Options = HashTable::Options;
   static constexpr bool kOrdered = false;
   static constexpr std::array<std::string_view, 3> kParts{"tags", "entries", "strings"};
 
@@ -24,7 +25,7 @@ class StringHashTable : public HashTable {
 
   StringHashTable(const std::array<std::byte*, 3>& memory, std::uint64_t count,
                   const Options& /*options*/)
-      : HashTable(memory[0], memory[1], HashIndexTable::groups(count)),
+      : table_(memory[0], memory[1], HashIndexTable::groups(count)),
         strings_(reinterpret_cast<char*>(memory[2])) {}
 
   // The first thread loads all: where keys go, others might be. Strings lie in random order.
@@ -36,7 +37,7 @@ class StringHashTable : public HashTable {
       const std::uint64_t number = order.at(i);
       const StringKey key(key_at(i));
       key.store(strings_ + number * StringKey::kBytes);
-      add(hash_of(key), {number, value_of(key_at(i))});
+      table_.add(hash_of(key), {number, value_of(key_at(i))});
     }
   }
   void finish_load() {}
@@ -44,16 +45,18 @@ class StringHashTable : public HashTable {
   // The value of the string of a number; null where there is none.
   std::uint64_t* find(std::uint64_t number) const {
     const StringKey key(number);
-    return find_if(hash_of(key), [&](const Entry& entry) {
+    return table_.find_if(hash_of(key), [&](const Entry& entry) {
       return key == StringKey(strings_ + entry.key * StringKey::kBytes);
     });
   }
 
  private:
   static std::uint64_t hash_of(const StringKey& key) {
-    return hash(key.head(0) ^ hash(key.head(8) ^ hash(key.head(16))));
+    const std::uint64_t last = HashTable::hash(key.head(16));
+    return HashTable::hash(key.head(0) ^ HashTable::hash(key.head(8) ^ last));
   }
 
+  HashTable table_;
   char* strings_;
 };
 

@@ -12,14 +12,6 @@
 namespace tierscope::database {
 namespace {
 
-using Pair = std::pair<std::uint64_t, std::uint64_t>;
-
-std::vector<Pair> pairs_of(std::span<const Entry> entries) {
-  std::vector<Pair> found;
-  for (const Entry& entry : entries) found.emplace_back(entry.key, entry.value);
-  return found;
-}
-
 struct Sorted {
   explicit Sorted(const RunSortSpec& spec)
       : sort(spec), memory(sort.parts()), threads(on_threads(spec.threads)) {
