@@ -1,9 +1,10 @@
 """Lookups in our indexes against other libraries' maps: a B+-tree beside ordered maps, a hash index
-beside hash maps.
+beside hash maps; our sort beside other libraries'.
 
 The same keys are asked for in the same order by one thread on the same CPU, all memory local and of
-huge pages, values compared on both sides. Peers are those whose headers the compiler finds:
-libabsl-dev, libboost1.81-dev or later, libparallel-hashmap-dev, libtlx-dev, or what lies in the
+huge pages, values compared on both sides; sorts have the same entries of a key and a value. Peers
+are those whose headers the compiler finds: libabsl-dev, libboost1.81-dev or later (its sorts are in
+libboost-dev, too), libparallel-hashmap-dev, libtlx-dev, or what lies in the
 folders of $PEERS_INCLUDE (with : between them). The program is compiled here with $CXX -O3. Each
 side is built once and measured in turn, $SECONDS at a time, until the ratio's interval is narrow.
 Rates are by CPU time: what other programs take counts on neither side.
@@ -27,10 +28,15 @@ from tierscope.model.event import Series
 KEYS = os.environ.get("KEYS", "1000000,32000000,max").split(",")
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
 PEERS = {
-    "btree": ("absl-btree", "phmap-btree", "tlx-btree", "std-map"),
-    "hash": ("absl-flat", "boost-flat", "phmap-flat", "std-unordered"),
-}
-"""Maps beside each structure."""
+    ("btree", "lookup"): ("absl-btree", "phmap-btree", "tlx-btree", "std-map"),
+    ("hash", "lookup"): ("absl-flat", "boost-flat", "phmap-flat", "std-unordered"),
+    ("string-btree", "lookup"): ("absl-btree-string", "phmap-btree-string", "std-map-string"),
+    ("string-hash", "lookup"): (
+        "absl-flat-string", "boost-flat-string", "phmap-flat-string", "std-unordered-string",
+    ),
+    ("runs", "sort"): ("boost-pdqsort", "boost-spreadsort", "std-sort"),
+}  # fmt: skip
+"""What stands beside each structure and operation."""
 _BYTES_OF_KEY = 128
 """Of ours and of the largest peer, a map of nodes, together."""
 _PACKAGES = ("absl_btree", "absl_flat_hash_map")
@@ -47,12 +53,12 @@ def compare() -> Iterator[Comparison | str]:
         if lacking:
             yield f"no headers of {', '.join(lacking)}"
         for keys in map(_number_of, KEYS):
-            for structure, peers in PEERS.items():
-                with _ours(structure, keys, cpu) as ours:
+            for (structure, operation), peers in PEERS.items():
+                with ours(structure, operation, keys, cpu) as rate:
                     for peer in (one for one in peers if one in there):
                         with _peer(program, peer, keys, cpu) as theirs:
-                            name = f"{structure} / {peer}, {keys / 1e6:.3g} M keys"
-                            yield until_narrow(name, "M/s", ours, theirs)
+                            name = f"{structure} {operation} / {peer}, {keys / 1e6:.3g} M keys"
+                            yield until_narrow(name, "M/s", rate, theirs)
 
 
 def _number_of(keys: str) -> int:
@@ -80,10 +86,16 @@ def _compiled(directory: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _ours(structure: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
+def ours(
+    structure: str, operation: str, keys: int, cpu: int, **more: str
+) -> Iterator[Callable[[], float]]:
+    """Build a structure of ours; yield what measures its rate, in millions of operations a second.
+
+    ``more`` are further options of ``tierscope ops``.
+    """
     spec = asked(
-        "ops", SECONDS, structure=structure, keys=str(keys), threads="1", pages="thp",
-        **{"from": f"cpus:{cpu}"},
+        "ops", SECONDS, structure=structure, op=operation, keys=str(keys), threads="1",
+        pages="thp", **{"from": f"cpus:{cpu}"}, **more,
     )  # fmt: skip
     with living_engine() as engine:
         engine.plan([spec])

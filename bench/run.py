@@ -1,7 +1,7 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
-                    [chain] [ops-scan]
+                    [chain] [ops-scan] [ops-aged]
                     [stream] [multichase] [ops] [nvbandwidth] [gpu-ranks] [storage-gpu] [cufile]
                     [fio] [shared-storage] [whatif]
 
@@ -24,6 +24,7 @@ import likwid
 import multichase
 import nvbandwidth
 import ops
+import ops_aged
 import ops_scan
 import overhead
 import repeatability
@@ -45,6 +46,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "multichase": multichase.compare,
     "ops": ops.compare,
     "ops-scan": ops_scan.compare,
+    "ops-aged": ops_aged.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,

@@ -137,10 +137,13 @@ def test_a_figure_that_lacks_its_properties_is_left_out() -> None:
     ("structure", "operation", "own", "most"),
     [
         ("hash", "lookup", {}, "entries"),
+        ("string-btree", "lookup", {"inner_node": 256, "leaf_node": 512}, "inner"),
+        ("string-hash", "update", {}, "entries"),
         ("column", "filter",
          {"key_bytes": 8, "selectivity": 0.01, "found": "positions"}, "column"),
         ("relations", "join", {"probe_ratio": 1, "misses": 0.0, "partitions": 1}, "table"),
         ("runs", "merge", {"runs": 8}, "output"),
+        ("runs", "sort", {"runs": 8}, "runs"),
         ("lsm", "lookup", {"ratio": 10, "misses": 0.0}, "fences"),
     ],
 )  # fmt: skip

@@ -103,6 +103,14 @@ class BtreeNodes {
     leaf_count_ = static_cast<std::uint32_t>(leaves);
   }
 
+  // Of the entries that fit the leaves, the share that they have; while nobody changes any.
+  double fill() const {
+    std::uint64_t held = 0;
+    for (std::uint32_t number = 0; number < leaf_count_; ++number) held += leaf(number)->count;
+    return static_cast<double>(held) /
+           (static_cast<double>(leaf_count_) * static_cast<double>(shape_.entries));
+  }
+
  protected:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::size_t kMaxDepth = tables::kOpsMaxDepth;

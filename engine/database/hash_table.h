@@ -22,8 +22,12 @@
 namespace tierscope::database {
 
 struct Entry {
+  Entry() = default;
+  constexpr Entry(std::uint64_t its_key, std::uint64_t its_value)
+      : value(its_value), key(its_key) {}
+
+  std::uint64_t value;  // In front, as Highway sorts pairs (see run_sort.cpp).
   std::uint64_t key;
-  std::uint64_t value;
 };
 
 // Summed over entries, it is the same in every order.
@@ -129,19 +133,7 @@ class HashTable {
   std::uint64_t* find(std::uint64_t key) const { return find(key, hash(key)); }
 
   std::uint64_t* find(std::uint64_t key, std::uint64_t hashed) const {
-    const std::uint8_t tag = tag_of(hashed);
-    for (std::uint64_t group = scaled(hashed, groups_);; group = after(group)) {
-      const std::uint8_t* const tags = tags_ + group * kSlots;
-      Entry* const entries = entries_ + group * kSlots;
-      __builtin_prefetch(entries);  // Slots fill from the first one on: it is the likeliest line.
-      for (SlotSet found(tags, tag); !found.empty(); found.drop_first()) {
-        Entry& entry = entries[found.first()];
-        if (entry.key == key) [[likely]] {
-          return &entry.value;
-        }
-      }
-      if (!SlotSet(tags, kEmpty).empty()) return nullptr;
-    }
+    return find_if(hashed, [key](const Entry& entry) { return entry.key == key; });
   }
 
   // Adds a key or gives it another value; the table has a slot left.
@@ -149,13 +141,36 @@ class HashTable {
     const std::uint64_t hashed = hash(key);
     if (std::uint64_t* const held = find(key, hashed)) {
       *held = value;
-      return;
+    } else {
+      add(hashed, {key, value});
     }
+  }
+
+  // The value of the entry of this hash that is the one asked for; null where there is none.
+  template <typename Asked>
+  std::uint64_t* find_if(std::uint64_t hashed, const Asked& is_asked_for) const {
+    const std::uint8_t tag = tag_of(hashed);
+    for (std::uint64_t group = scaled(hashed, groups_);; group = after(group)) {
+      const std::uint8_t* const tags = tags_ + group * kSlots;
+      Entry* const entries = entries_ + group * kSlots;
+      __builtin_prefetch(entries);  // Slots fill from the first one on: it is the likeliest line.
+      for (SlotSet found(tags, tag); !found.empty(); found.drop_first()) {
+        Entry& entry = entries[found.first()];
+        if (is_asked_for(entry)) [[likely]] {
+          return &entry.value;
+        }
+      }
+      if (!SlotSet(tags, kEmpty).empty()) return nullptr;
+    }
+  }
+
+  // Adds an entry whose key is not there; the table has a slot left.
+  void add(std::uint64_t hashed, const Entry& entry) {
     std::uint64_t group = scaled(hashed, groups_);
     while (SlotSet(tags_ + group * kSlots, kEmpty).empty()) group = after(group);
     const std::size_t slot = group * kSlots + SlotSet(tags_ + group * kSlots, kEmpty).first();
     tags_[slot] = tag_of(hashed);
-    entries_[slot] = {key, value};
+    entries_[slot] = entry;
     ++size_;
   }
 

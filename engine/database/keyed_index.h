@@ -14,8 +14,9 @@
 //   void finish_load()                        After all shares.
 //   std::uint64_t* find(key) const            Null where there is none.
 //   void find_group(keys, found) const        The same of several keys, whose misses overlap.
-//   void insert(key, value)
-//   Scanned scan(key, length) const           Of ordered tables.
+//   void insert(key, value)                   Both of tables that offer these operations.
+//   Scanned scan(key, length) const           Of ordered tables,
+//   double fill() const                       whose leaves are so full.
 #pragma once
 
 #include <fmt/format.h>
@@ -106,8 +107,14 @@ class KeyedIndex : public Structure {
     }
     const std::uint64_t compared = compare(on_threads, done);
     const char* const found = spec_.work == IndexWork::kLookup ? ", each with its key's value" : "";
-    return fmt::format("{} operations{}; {} of {} keys compared with the keys in order", done,
-                       found, compared, spec_.keys->size());
+    std::string said = fmt::format("{} operations{}; {} of {} keys compared with the keys in order",
+                                   done, found, compared, spec_.keys->size());
+    if constexpr (Table::kOrdered) {
+      double fill = 0;
+      for (const Table& table : tables_) fill += table.fill() / static_cast<double>(tables_.size());
+      said += fmt::format("; leaves {:.0f}% full", 100 * fill);
+    }
+    return said;
   }
 
  private:
@@ -159,10 +166,15 @@ class KeyedIndex : public Structure {
     Thread& own = threads_[thread];
     switch (spec_.work) {
       case IndexWork::kLookup:
-        spec_.interleave > 1 ? look_up_groups(own, units) : look_up(own, units);
+        if constexpr (requires { &Table::find_group; }) {
+          if (spec_.interleave > 1) return look_up_groups(own, units);
+        }
+        look_up(own, units);
         break;
       case IndexWork::kInsert:
-        insert(own, tables_[thread], ranks_[thread], units);
+        if constexpr (requires { &Table::insert; }) {
+          insert(own, tables_[thread], ranks_[thread], units);
+        }
         break;
       case IndexWork::kUpdate:
         update(own, tables_[thread], units);

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "database/hash_table.h"
 #include "protocol/constants.h"
@@ -26,7 +26,8 @@ struct SortedRun {
 class LoserTree {
  public:
   LoserTree() = default;
-  explicit LoserTree(std::span<const SortedRun> runs) : leaves_(std::bit_ceil(runs.size())) {
+  explicit LoserTree(std::span<const SortedRun> runs)
+      : leaves_(std::bit_ceil(runs.size())), runs_(leaves_), losers_(leaves_) {
     std::ranges::copy(runs, runs_.begin());
     winner_ = play(1);
   }
@@ -75,8 +76,8 @@ class LoserTree {
   }
 
   std::size_t leaves_ = 1;
-  std::array<SortedRun, kMaxRuns> runs_{};  // Those that are lacking are empty.
-  std::array<Player, kMaxRuns> losers_{};
+  std::vector<SortedRun> runs_;  // Those that are lacking are empty.
+  std::vector<Player> losers_;
   Player winner_{};
 };
 

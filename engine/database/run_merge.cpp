@@ -9,6 +9,22 @@
 
 namespace tierscope::database {
 
+MergeShare::MergeShare(std::span<const SortedRun> all, Entry* whole_output, std::size_t thread,
+                       std::size_t threads)
+    : output(whole_output) {
+  const std::uint64_t width = ~std::uint64_t{0} / threads;
+  const auto before = [](const Entry& entry, std::uint64_t key) { return entry.key < key; };
+  for (const SortedRun& run : all) {
+    const Entry* const first = std::lower_bound(run.next, run.end, width * thread, before);
+    const Entry* const last = thread + 1 == threads
+                                  ? run.end
+                                  : std::lower_bound(first, run.end, width * (thread + 1), before);
+    runs.push_back({first, last});
+    keys += static_cast<std::uint64_t>(last - first);
+    output += first - run.next;
+  }
+}
+
 std::vector<Part> RunMerge::parts() const {
   const std::size_t bytes = in_whole_lines(spec_.keys * sizeof(Entry));
   return {{kParts[0], bytes}, {kParts[1], bytes}};
@@ -25,7 +41,15 @@ void RunMerge::build(Memory memory, const OnThreads& on_threads) {
   runs_ = reinterpret_cast<Entry*>(memory[0].data());
   output_ = reinterpret_cast<Entry*>(memory[1].data());
   on_threads([this](std::size_t thread) { fill(thread); });
-  on_threads([this](std::size_t thread) { assign(thread); });
+  std::vector<SortedRun> all;
+  for (std::size_t run = 0; run < spec_.runs; ++run) {
+    const Ranks ranks = share_of(spec_.keys, spec_.runs, run);
+    all.push_back({runs_ + ranks.first, runs_ + ranks.first + ranks.count});
+  }
+  on_threads([&](std::size_t number) {
+    threads_[number] = {.share = MergeShare(all, output_, number, spec_.threads)};
+    threads_[number].merged = threads_[number].share.keys;
+  });
 }
 
 void RunMerge::fill(std::size_t thread) const {
@@ -39,29 +63,6 @@ void RunMerge::fill(std::size_t thread) const {
   }
 }
 
-// The keys of a thread's range lie side by side in each run. Keys are spread evenly over all
-// numbers, so that even ranges of numbers hold as many keys.
-void RunMerge::assign(std::size_t number) {
-  Thread& thread = threads_[number];
-  thread = {};
-  thread.output = output_;
-  const std::uint64_t width = ~std::uint64_t{0} / spec_.threads;
-  const auto before = [](const Entry& entry, std::uint64_t key) { return entry.key < key; };
-  for (std::size_t run = 0; run < spec_.runs; ++run) {
-    const Ranks all = share_of(spec_.keys, spec_.runs, run);
-    const Entry* const begin = runs_ + all.first;
-    const Entry* const end = begin + all.count;
-    const Entry* const first = std::lower_bound(begin, end, width * number, before);
-    const Entry* const last = number + 1 == spec_.threads
-                                  ? end
-                                  : std::lower_bound(begin, end, width * (number + 1), before);
-    thread.runs[run] = {first, last};
-    thread.keys += static_cast<std::uint64_t>(last - first);
-    thread.output += first - begin;
-  }
-  thread.merged = thread.keys;
-}
-
 void RunMerge::work(std::size_t number, std::uint64_t units) {
   merge(threads_[number], units * kUnitKeys);
   threads_[number].done += units;
@@ -70,12 +71,12 @@ void RunMerge::work(std::size_t number, std::uint64_t units) {
 // After the last key of the range a new pass begins.
 void RunMerge::merge(Thread& thread, std::uint64_t keys) const {
   while (keys > 0) {
-    if (thread.merged == thread.keys) {
-      thread.tree = LoserTree(std::span(thread.runs).first(spec_.runs));
+    if (thread.merged == thread.share.keys) {
+      thread.tree = LoserTree(thread.share.runs);
       thread.merged = 0;
     }
-    const std::uint64_t now = std::min(keys, thread.keys - thread.merged);
-    thread.tree.merge(thread.output + thread.merged, now);
+    const std::uint64_t now = std::min(keys, thread.share.keys - thread.merged);
+    thread.tree.merge(thread.share.output + thread.merged, now);
     thread.merged += now;
     keys -= now;
   }
@@ -84,7 +85,7 @@ void RunMerge::merge(Thread& thread, std::uint64_t keys) const {
 std::string RunMerge::verify(const OnThreads& on_threads) {
   on_threads([this](std::size_t number) {
     Thread& thread = threads_[number];
-    merge(thread, thread.keys - thread.merged);  // Ends the pass.
+    merge(thread, thread.share.keys - thread.merged);  // Ends the pass.
     if (thread.done > 0) compare(thread);
   });
   std::uint64_t done = 0;
@@ -99,12 +100,12 @@ void RunMerge::compare(const Thread& thread) const {
   std::uint64_t expected = 0;
   for (std::size_t run = 0; run < spec_.runs; ++run) {
     const Entry* const begin = runs_ + share_of(spec_.keys, spec_.runs, run).first;
-    for (const Entry* at = thread.runs[run].next; at != thread.runs[run].end; ++at) {
+    for (const Entry* at = thread.share.runs[run].next; at != thread.share.runs[run].end; ++at) {
       const std::uint64_t key = key_at(run, static_cast<std::uint64_t>(at - begin));
       expected += checksum({key, value_of(key)});
     }
   }
-  const std::span output(thread.output, thread.keys);
+  const std::span output(thread.share.output, thread.share.keys);
   std::uint64_t found = 0;
   for (const Entry& entry : output) found += checksum(entry);
   const bool ascending = std::ranges::is_sorted(output, {}, &Entry::key);

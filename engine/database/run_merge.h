@@ -3,7 +3,9 @@
 
 #include <array>
 #include <deque>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "database/hash_table.h"
 #include "database/loser_tree.h"
@@ -18,8 +20,21 @@ struct RunMergeSpec {
   std::size_t threads = 1;
 };
 
-// Each thread merges the keys of its own range out of all runs, again and again. A unit is
-// kUnitKeys keys.
+// What one of several threads merges: the keys of its own range out of all runs, which lie side by
+// side in each. Keys are spread evenly over all numbers, so that even ranges of numbers hold as
+// many keys.
+struct MergeShare {
+  MergeShare() = default;
+  // `output` is that of all threads.
+  MergeShare(std::span<const SortedRun> all, Entry* output, std::size_t thread,
+             std::size_t threads);
+
+  std::vector<SortedRun> runs;
+  Entry* output = nullptr;
+  std::uint64_t keys = 0;
+};
+
+// Each thread merges its share again and again. A unit is kUnitKeys keys.
 class RunMerge : public Structure {
  public:
   static constexpr std::array<std::string_view, 2> kParts{"runs", "output"};
@@ -40,16 +55,13 @@ class RunMerge : public Structure {
 
  private:
   struct alignas(64) Thread {
-    std::array<SortedRun, kMaxRuns> runs;  // What lies in its range.
-    Entry* output = nullptr;
-    std::uint64_t keys = 0;  // Of its range.
+    MergeShare share;
     LoserTree tree;
     std::uint64_t merged = 0;  // Of this pass.
     std::uint64_t done = 0;    // Units.
   };
 
   void fill(std::size_t thread) const;
-  void assign(std::size_t thread);
   void merge(Thread& thread, std::uint64_t keys) const;
   void compare(const Thread& thread) const;
 

@@ -22,7 +22,9 @@ class SharedBtree : public BtreeNodes {
               const Options& options)
       : BtreeNodes(memory, options) {}
 
+  // Where keys were inserted in place of loading, inner nodes are there.
   void finish_load() {
+    if (inner_count_ > 0) return;
     load_inner();
     top_ = packed(root_, depth_);
   }
@@ -103,12 +105,12 @@ class SharedBtree : public BtreeNodes {
     return found;
   }
 
-  // Of the entries that fit the leaves, the share that they have; while nobody changes any.
-  double fill() const {
-    std::uint64_t held = 0;
-    for (std::uint32_t number = 0; number < leaf_count_; ++number) held += leaf(number)->count;
-    return static_cast<double>(held) /
-           (static_cast<double>(leaf_count_) * static_cast<double>(shape_.entries));
+  // What a tree of one thread needs to go on with it; while nobody changes any.
+  const BtreeNodes& nodes() {
+    const std::uint64_t top = top_.load(std::memory_order_acquire);
+    root_ = static_cast<std::uint32_t>(top);
+    depth_ = depth_of(top);
+    return *this;
   }
 
  private:

@@ -32,6 +32,27 @@ void put(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_relaxed);
 }
 
+inline void pause() {
+#if defined(__SSE2__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Spins until it is so.
+template <typename Done>
+void spin_until(const Done& done) {
+  constexpr unsigned kSpins = 128;  // A thread that is waited for and does not run needs the CPU.
+  for (unsigned spins = 1; !done(); ++spins) {
+    if (spins % kSpins == 0) {
+      sched_yield();
+    } else {
+      pause();
+    }
+  }
+}
+
 // Puts one more among `count` words; those from its place on move up.
 template <typename Word>
 void put_among(Word* words, std::size_t count, std::size_t place, Word value) {
@@ -52,16 +73,9 @@ class VersionLock {
 
   // Waits until nobody holds the lock.
   std::uint32_t version() const {
-    constexpr unsigned kSpins = 128;  // A holder that does not run needs the CPU.
-    for (unsigned spins = 1;; ++spins) {
-      const std::uint32_t found = now();
-      if (!is_locked(found)) return found;
-      if (spins % kSpins == 0) {
-        sched_yield();
-      } else {
-        pause();
-      }
-    }
+    std::uint32_t found = 0;
+    spin_until([&] { return !is_locked(found = now()); });
+    return found;
   }
 
   std::uint32_t now() const { return word_.load(std::memory_order_acquire); }
@@ -86,14 +100,6 @@ class VersionLock {
   }
 
  private:
-  static void pause() {
-#if defined(__SSE2__)
-    _mm_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
   std::atomic_ref<std::uint32_t> word_;
 };
 

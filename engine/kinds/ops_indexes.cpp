@@ -5,11 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "database/aged_btree.h"
 #include "database/btree.h"
 #include "database/hash_index.h"
 #include "database/shared_btree.h"
 #include "database/shared_hash_table.h"
 #include "database/shared_index.h"
+#include "database/string_btree.h"
+#include "database/string_hash.h"
 #include "errors.h"
 #include "kinds/ops_structures.h"
 
@@ -115,7 +118,28 @@ MakeStructure read_btree(const ObjectReader& pattern, std::size_t threads) {
                                        .leaf_bytes = pattern.bytes("leaf_node"),
                                        .grows = inserts};
   if (pattern.has("scan_length")) plan.spec.scan_length = pattern.bytes("scan_length");
+  if (pattern.text("build") == "aged") {
+    return made<database::KeyedIndex<database::AgedBtree>, SharedIndex<database::AgedSharedBtree>>(
+        plan, options);
+  }
   return made<database::BtreeIndex, SharedIndex<database::SharedBtree>>(plan, options);
+}
+
+MakeStructure read_string_btree(const ObjectReader& pattern, std::size_t threads) {
+  const IndexPlan plan = read_index(pattern, threads);
+  const database::BtreeOptions options{.inner_bytes = pattern.bytes("inner_node"),
+                                       .leaf_bytes = pattern.bytes("leaf_node")};
+  return [plan, options] {
+    return std::make_unique<database::StringBtreeIndex>(with_keys(plan), options);
+  };
+}
+
+MakeStructure read_string_hash(const ObjectReader& pattern, std::size_t threads) {
+  const IndexPlan plan = read_index(pattern, threads);
+  return [plan] {
+    return std::make_unique<database::StringHashIndex>(with_keys(plan),
+                                                       database::StringHashTable::Options{});
+  };
 }
 
 MakeStructure read_hash_index(const ObjectReader& pattern, std::size_t threads) {

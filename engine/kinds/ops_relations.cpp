@@ -1,14 +1,30 @@
 // What kind `ops` has besides indexes: what a plan says of columns, relations that are joined, runs
-// that are merged and LSM trees.
+// that are sorted or merged and LSM trees.
 #include "access/kernel.h"
 #include "database/column_scan.h"
 #include "database/hash_join.h"
 #include "database/lsm_tree.h"
 #include "database/run_merge.h"
+#include "database/run_sort.h"
 #include "kinds/ops_structures.h"
 #include "protocol/constants.h"
 
 namespace tierscope {
+namespace {
+
+MakeStructure read_sort(const ObjectReader& pattern, std::size_t threads) {
+  database::RunSortSpec spec;
+  spec.keys = pattern.integer<std::uint64_t>("keys");
+  spec.runs = pattern.integer<std::size_t>("runs");
+  spec.threads = threads;
+  return [spec] {
+    database::RunSortSpec resolved = spec;
+    resolved.isa = resolve_isa("auto");
+    return std::make_unique<database::RunSort>(resolved);
+  };
+}
+
+}  // namespace
 
 MakeStructure read_column(const ObjectReader& pattern, std::size_t threads) {
   database::ColumnScanSpec spec;
@@ -36,6 +52,7 @@ MakeStructure read_relations(const ObjectReader& pattern, std::size_t threads) {
 }
 
 MakeStructure read_runs(const ObjectReader& pattern, std::size_t threads) {
+  if (pattern.text("operation") == "sort") return read_sort(pattern, threads);
   database::RunMergeSpec spec;
   spec.keys = pattern.integer<std::uint64_t>("keys");
   spec.runs = pattern.integer<std::size_t>("runs");

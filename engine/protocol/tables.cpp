@@ -413,106 +413,120 @@ constexpr Table kChainSpec{kChainSpecFields};
 constexpr Value kValues134[] = {std::string_view{"ops"}};
 constexpr Rule kRules135[] = {{"policy", "first-touch is for the arrays of bandwidth only", kTests81}, {"persistent", "is not accepted here: this memory is on nodes", kTests27}};
 constexpr Field kFields136[] = {{.type = Type::kObject, .table = &kPlacement, .rules = kRules135}};
-constexpr Value kValues137[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"column"}, std::string_view{"relations"}, std::string_view{"runs"}, std::string_view{"lsm"}};
-constexpr Value kValues138[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}, std::string_view{"filter"}, std::string_view{"join"}, std::string_view{"merge"}};
-constexpr Value kValues139[] = {std::string_view{"uniform"}, std::string_view{"zipf"}, std::string_view{"latest"}, std::string_view{"file"}};
-constexpr Value kValues140[] = {std::int64_t{4}, std::int64_t{8}};
-constexpr Value kValues141[] = {std::string_view{"positions"}, std::string_view{"count"}};
-constexpr Value kValues142[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
-constexpr Test kTests143[] = {{"operation", Test::Kind::kIn, kValues142}};
-constexpr Value kValues144[] = {std::string_view{"btree"}};
-constexpr Test kTests145[] = {{"structure", Test::Kind::kIn, kValues144}};
-constexpr Value kValues146[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-f"}};
-constexpr Test kTests147[] = {{"operation", Test::Kind::kIn, kValues146}};
-constexpr Value kValues148[] = {std::string_view{"hash"}};
-constexpr Test kTests149[] = {{"structure", Test::Kind::kIn, kValues148}};
-constexpr Value kValues150[] = {std::string_view{"filter"}};
-constexpr Test kTests151[] = {{"operation", Test::Kind::kIn, kValues150}};
-constexpr Value kValues152[] = {std::string_view{"column"}};
-constexpr Test kTests153[] = {{"structure", Test::Kind::kIn, kValues152}};
-constexpr Value kValues154[] = {std::string_view{"join"}};
-constexpr Test kTests155[] = {{"operation", Test::Kind::kIn, kValues154}};
-constexpr Value kValues156[] = {std::string_view{"relations"}};
-constexpr Test kTests157[] = {{"structure", Test::Kind::kIn, kValues156}};
-constexpr Value kValues158[] = {std::string_view{"merge"}};
-constexpr Test kTests159[] = {{"operation", Test::Kind::kIn, kValues158}};
-constexpr Value kValues160[] = {std::string_view{"runs"}};
-constexpr Test kTests161[] = {{"structure", Test::Kind::kIn, kValues160}};
-constexpr Value kValues162[] = {std::string_view{"lookup"}};
-constexpr Test kTests163[] = {{"operation", Test::Kind::kIn, kValues162}};
-constexpr Value kValues164[] = {std::string_view{"lsm"}};
-constexpr Test kTests165[] = {{"structure", Test::Kind::kIn, kValues164}};
-constexpr Test kTests166[] = {{"inner_node", Test::Kind::kGiven, {}}};
-constexpr Test kTests167[] = {{"leaf_node", Test::Kind::kGiven, {}}};
-constexpr Test kTests168[] = {{"key_bytes", Test::Kind::kGiven, {}}};
-constexpr Test kTests169[] = {{"selectivity", Test::Kind::kGiven, {}}};
-constexpr Test kTests170[] = {{"found", Test::Kind::kGiven, {}}};
-constexpr Test kTests171[] = {{"probe_ratio", Test::Kind::kGiven, {}}};
-constexpr Value kValues172[] = {std::string_view{"relations"}, std::string_view{"lsm"}};
-constexpr Test kTests173[] = {{"structure", Test::Kind::kIn, kValues172}};
-constexpr Test kTests174[] = {{"misses", Test::Kind::kGiven, {}}};
-constexpr Test kTests175[] = {{"partitions", Test::Kind::kGiven, {}}};
-constexpr Test kTests176[] = {{"runs", Test::Kind::kGiven, {}}};
-constexpr Test kTests177[] = {{"ratio", Test::Kind::kGiven, {}}};
-constexpr Test kTests178[] = {{"inner_node", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues144}};
-constexpr Test kTests179[] = {{"leaf_node", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues144}};
-constexpr Test kTests180[] = {{"key_bytes", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues152}};
-constexpr Test kTests181[] = {{"selectivity", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues152}};
-constexpr Test kTests182[] = {{"found", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues152}};
-constexpr Test kTests183[] = {{"probe_ratio", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues156}};
-constexpr Test kTests184[] = {{"misses", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues172}};
-constexpr Test kTests185[] = {{"partitions", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues156}};
-constexpr Test kTests186[] = {{"runs", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues160}};
-constexpr Test kTests187[] = {{"ratio", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues164}};
-constexpr Value kValues188[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"lsm"}};
-constexpr Test kTests189[] = {{"structure", Test::Kind::kIn, kValues188}};
-constexpr Value kValues190[] = {std::string_view{"uniform"}};
-constexpr Test kTests191[] = {{"distribution", Test::Kind::kDiffers, kValues190}};
-constexpr Value kValues192[] = {std::string_view{"insert"}, std::string_view{"update"}};
-constexpr Test kTests193[] = {{"operation", Test::Kind::kIn, kValues192}};
-constexpr Test kTests194[] = {{"sharing", Test::Kind::kDiffers, kValues76}};
-constexpr Value kValues195[] = {std::string_view{"scan"}, std::string_view{"ycsb-e"}};
-constexpr Test kTests196[] = {{"operation", Test::Kind::kIn, kValues195}};
-constexpr Test kTests197[] = {{"scan_length", Test::Kind::kGiven, {}}};
-constexpr Value kValues198[] = {std::string_view{"zipf"}, std::string_view{"latest"}};
-constexpr Test kTests199[] = {{"distribution", Test::Kind::kIn, kValues198}};
-constexpr Test kTests200[] = {{"zipf_alpha", Test::Kind::kGiven, {}}};
-constexpr Value kValues201[] = {std::string_view{"ycsb-d"}};
-constexpr Test kTests202[] = {{"operation", Test::Kind::kIn, kValues201}};
-constexpr Value kValues203[] = {std::string_view{"latest"}};
-constexpr Test kTests204[] = {{"distribution", Test::Kind::kIn, kValues203}};
-constexpr Value kValues205[] = {std::string_view{"file"}};
-constexpr Value kValues206[] = {std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
-constexpr Test kTests207[] = {{"distribution", Test::Kind::kIn, kValues205}, {"operation", Test::Kind::kIn, kValues206}};
-constexpr Test kTests208[] = {{"distribution", Test::Kind::kIn, kValues205}};
-constexpr Test kTests209[] = {{"keys_file", Test::Kind::kGiven, {}}};
-constexpr Value kValues210[] = {std::string_view{"btree"}, std::string_view{"hash"}};
-constexpr Test kTests211[] = {{"structure", Test::Kind::kIn, kValues210}};
-constexpr Value kValues212[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"relations"}};
-constexpr Value kValues213[] = {std::string_view{"lookup"}, std::string_view{"join"}};
-constexpr Test kTests214[] = {{"structure", Test::Kind::kIn, kValues212}, {"operation", Test::Kind::kIn, kValues213}};
-constexpr Test kTests215[] = {{"interleave", Test::Kind::kDiffers, kValues16}};
-constexpr Test kTests216[] = {{"interleave", Test::Kind::kDiffers, kValues16}, {"partitions", Test::Kind::kDiffers, kValues16}};
-constexpr Value kValues217[] = {std::int64_t{4294967297}};
-constexpr Test kTests218[] = {{"keys", Test::Kind::kBelow, kValues217}};
-constexpr Value kValues219[] = {std::int64_t{4}};
-constexpr Test kTests220[] = {{"key_bytes", Test::Kind::kIn, kValues219}};
+constexpr Value kValues137[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"string-btree"}, std::string_view{"string-hash"}, std::string_view{"column"}, std::string_view{"relations"}, std::string_view{"runs"}, std::string_view{"lsm"}};
+constexpr Value kValues138[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}, std::string_view{"filter"}, std::string_view{"join"}, std::string_view{"merge"}, std::string_view{"sort"}};
+constexpr Value kValues139[] = {std::string_view{"bulk"}, std::string_view{"aged"}};
+constexpr Value kValues140[] = {std::string_view{"uniform"}, std::string_view{"zipf"}, std::string_view{"latest"}, std::string_view{"file"}};
+constexpr Value kValues141[] = {std::int64_t{4}, std::int64_t{8}};
+constexpr Value kValues142[] = {std::string_view{"positions"}, std::string_view{"count"}};
+constexpr Value kValues143[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
+constexpr Test kTests144[] = {{"operation", Test::Kind::kIn, kValues143}};
+constexpr Value kValues145[] = {std::string_view{"btree"}};
+constexpr Test kTests146[] = {{"structure", Test::Kind::kIn, kValues145}};
+constexpr Value kValues147[] = {std::string_view{"lookup"}, std::string_view{"insert"}, std::string_view{"update"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-f"}};
+constexpr Test kTests148[] = {{"operation", Test::Kind::kIn, kValues147}};
+constexpr Value kValues149[] = {std::string_view{"hash"}};
+constexpr Test kTests150[] = {{"structure", Test::Kind::kIn, kValues149}};
+constexpr Value kValues151[] = {std::string_view{"lookup"}, std::string_view{"update"}};
+constexpr Test kTests152[] = {{"operation", Test::Kind::kIn, kValues151}};
+constexpr Value kValues153[] = {std::string_view{"string-btree"}};
+constexpr Test kTests154[] = {{"structure", Test::Kind::kIn, kValues153}};
+constexpr Value kValues155[] = {std::string_view{"string-hash"}};
+constexpr Test kTests156[] = {{"structure", Test::Kind::kIn, kValues155}};
+constexpr Value kValues157[] = {std::string_view{"filter"}};
+constexpr Test kTests158[] = {{"operation", Test::Kind::kIn, kValues157}};
+constexpr Value kValues159[] = {std::string_view{"column"}};
+constexpr Test kTests160[] = {{"structure", Test::Kind::kIn, kValues159}};
+constexpr Value kValues161[] = {std::string_view{"join"}};
+constexpr Test kTests162[] = {{"operation", Test::Kind::kIn, kValues161}};
+constexpr Value kValues163[] = {std::string_view{"relations"}};
+constexpr Test kTests164[] = {{"structure", Test::Kind::kIn, kValues163}};
+constexpr Value kValues165[] = {std::string_view{"merge"}, std::string_view{"sort"}};
+constexpr Test kTests166[] = {{"operation", Test::Kind::kIn, kValues165}};
+constexpr Value kValues167[] = {std::string_view{"runs"}};
+constexpr Test kTests168[] = {{"structure", Test::Kind::kIn, kValues167}};
+constexpr Value kValues169[] = {std::string_view{"lookup"}};
+constexpr Test kTests170[] = {{"operation", Test::Kind::kIn, kValues169}};
+constexpr Value kValues171[] = {std::string_view{"lsm"}};
+constexpr Test kTests172[] = {{"structure", Test::Kind::kIn, kValues171}};
+constexpr Value kValues173[] = {std::string_view{"btree"}, std::string_view{"string-btree"}};
+constexpr Test kTests174[] = {{"structure", Test::Kind::kIn, kValues173}};
+constexpr Test kTests175[] = {{"inner_node", Test::Kind::kGiven, {}}};
+constexpr Test kTests176[] = {{"leaf_node", Test::Kind::kGiven, {}}};
+constexpr Test kTests177[] = {{"key_bytes", Test::Kind::kGiven, {}}};
+constexpr Test kTests178[] = {{"selectivity", Test::Kind::kGiven, {}}};
+constexpr Test kTests179[] = {{"found", Test::Kind::kGiven, {}}};
+constexpr Test kTests180[] = {{"probe_ratio", Test::Kind::kGiven, {}}};
+constexpr Value kValues181[] = {std::string_view{"relations"}, std::string_view{"lsm"}};
+constexpr Test kTests182[] = {{"structure", Test::Kind::kIn, kValues181}};
+constexpr Test kTests183[] = {{"misses", Test::Kind::kGiven, {}}};
+constexpr Test kTests184[] = {{"partitions", Test::Kind::kGiven, {}}};
+constexpr Test kTests185[] = {{"runs", Test::Kind::kGiven, {}}};
+constexpr Test kTests186[] = {{"ratio", Test::Kind::kGiven, {}}};
+constexpr Test kTests187[] = {{"inner_node", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues173}};
+constexpr Test kTests188[] = {{"leaf_node", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues173}};
+constexpr Test kTests189[] = {{"key_bytes", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues159}};
+constexpr Test kTests190[] = {{"selectivity", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues159}};
+constexpr Test kTests191[] = {{"found", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues159}};
+constexpr Test kTests192[] = {{"probe_ratio", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues163}};
+constexpr Test kTests193[] = {{"misses", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues181}};
+constexpr Test kTests194[] = {{"partitions", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues163}};
+constexpr Test kTests195[] = {{"runs", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues167}};
+constexpr Test kTests196[] = {{"ratio", Test::Kind::kIn, kValues74}, {"structure", Test::Kind::kIn, kValues171}};
+constexpr Value kValues197[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"string-btree"}, std::string_view{"string-hash"}, std::string_view{"lsm"}};
+constexpr Test kTests198[] = {{"structure", Test::Kind::kIn, kValues197}};
+constexpr Value kValues199[] = {std::string_view{"uniform"}};
+constexpr Test kTests200[] = {{"distribution", Test::Kind::kDiffers, kValues199}};
+constexpr Value kValues201[] = {std::string_view{"btree"}, std::string_view{"hash"}};
+constexpr Value kValues202[] = {std::string_view{"insert"}, std::string_view{"update"}};
+constexpr Test kTests203[] = {{"structure", Test::Kind::kIn, kValues201}, {"operation", Test::Kind::kIn, kValues202}};
+constexpr Test kTests204[] = {{"sharing", Test::Kind::kDiffers, kValues76}};
+constexpr Value kValues205[] = {std::string_view{"lookup"}, std::string_view{"update"}, std::string_view{"scan"}, std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-f"}};
+constexpr Test kTests206[] = {{"structure", Test::Kind::kIn, kValues145}, {"operation", Test::Kind::kIn, kValues205}};
+constexpr Value kValues207[] = {std::string_view{"bulk"}};
+constexpr Test kTests208[] = {{"build", Test::Kind::kDiffers, kValues207}};
+constexpr Value kValues209[] = {std::string_view{"scan"}, std::string_view{"ycsb-e"}};
+constexpr Test kTests210[] = {{"operation", Test::Kind::kIn, kValues209}};
+constexpr Test kTests211[] = {{"scan_length", Test::Kind::kGiven, {}}};
+constexpr Value kValues212[] = {std::string_view{"zipf"}, std::string_view{"latest"}};
+constexpr Test kTests213[] = {{"distribution", Test::Kind::kIn, kValues212}};
+constexpr Test kTests214[] = {{"zipf_alpha", Test::Kind::kGiven, {}}};
+constexpr Value kValues215[] = {std::string_view{"ycsb-d"}};
+constexpr Test kTests216[] = {{"operation", Test::Kind::kIn, kValues215}};
+constexpr Value kValues217[] = {std::string_view{"latest"}};
+constexpr Test kTests218[] = {{"distribution", Test::Kind::kIn, kValues217}};
+constexpr Value kValues219[] = {std::string_view{"file"}};
+constexpr Value kValues220[] = {std::string_view{"churn"}, std::string_view{"ycsb-a"}, std::string_view{"ycsb-b"}, std::string_view{"ycsb-c"}, std::string_view{"ycsb-d"}, std::string_view{"ycsb-e"}, std::string_view{"ycsb-f"}};
+constexpr Test kTests221[] = {{"distribution", Test::Kind::kIn, kValues219}, {"operation", Test::Kind::kIn, kValues220}};
+constexpr Test kTests222[] = {{"distribution", Test::Kind::kIn, kValues219}};
+constexpr Test kTests223[] = {{"keys_file", Test::Kind::kGiven, {}}};
+constexpr Test kTests224[] = {{"structure", Test::Kind::kIn, kValues201}};
+constexpr Value kValues225[] = {std::string_view{"btree"}, std::string_view{"hash"}, std::string_view{"relations"}};
+constexpr Value kValues226[] = {std::string_view{"lookup"}, std::string_view{"join"}};
+constexpr Test kTests227[] = {{"structure", Test::Kind::kIn, kValues225}, {"operation", Test::Kind::kIn, kValues226}};
+constexpr Test kTests228[] = {{"interleave", Test::Kind::kDiffers, kValues16}};
+constexpr Test kTests229[] = {{"interleave", Test::Kind::kDiffers, kValues16}, {"partitions", Test::Kind::kDiffers, kValues16}};
+constexpr Value kValues230[] = {std::int64_t{4294967297}};
+constexpr Test kTests231[] = {{"keys", Test::Kind::kBelow, kValues230}};
+constexpr Value kValues232[] = {std::int64_t{4}};
+constexpr Test kTests233[] = {{"key_bytes", Test::Kind::kIn, kValues232}};
 constexpr Field kOpsPatternFields[] = {
     {.name = "structure", .required = true, .type = Type::kText, .choices = kValues137},
     {.name = "operation", .required = true, .type = Type::kText, .choices = kValues138},
     {.name = "keys", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{68719476736}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues38},
     {.name = "sharing", .otherwise = std::string_view{"partitioned"}, .type = Type::kText, .choices = kValues40},
-    {.name = "distribution", .otherwise = std::string_view{"uniform"}, .type = Type::kText, .choices = kValues139},
+    {.name = "build", .otherwise = std::string_view{"bulk"}, .type = Type::kText, .choices = kValues139},
+    {.name = "distribution", .otherwise = std::string_view{"uniform"}, .type = Type::kText, .choices = kValues140},
     {.name = "zipf_alpha", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{10}},
     {.name = "keys_file", .nullable = true, .type = Type::kText},
     {.name = "interleave", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
     {.name = "scan_length", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
     {.name = "inner_node", .nullable = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{128}, .most = std::int64_t{65536}},
     {.name = "leaf_node", .nullable = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{128}, .most = std::int64_t{65536}},
-    {.name = "key_bytes", .nullable = true, .type = Type::kInteger, .choices = kValues140},
+    {.name = "key_bytes", .nullable = true, .type = Type::kInteger, .choices = kValues141},
     {.name = "selectivity", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = std::int64_t{1}},
-    {.name = "found", .nullable = true, .type = Type::kText, .choices = kValues141},
+    {.name = "found", .nullable = true, .type = Type::kText, .choices = kValues142},
     {.name = "probe_ratio", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{64}},
     {.name = "misses", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = std::int64_t{1}},
     {.name = "partitions", .nullable = true, .type = Type::kInteger, .power_of_two = true, .least = std::int64_t{1}, .most = std::int64_t{4096}},
@@ -520,8 +534,8 @@ constexpr Field kOpsPatternFields[] = {
     {.name = "ratio", .nullable = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{32}},
     {.name = "sample_every", .otherwise = std::int64_t{64}, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{4096}},
 };
-constexpr Rule kRules221[] = {{"operation", "of btree is lookup or insert or update or scan or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-e or ycsb-f", kTests145, kTests143}, {"operation", "of hash is lookup or insert or update or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-f", kTests149, kTests147}, {"operation", "of column is filter", kTests153, kTests151}, {"operation", "of relations is join", kTests157, kTests155}, {"operation", "of runs is merge", kTests161, kTests159}, {"operation", "of lsm is lookup", kTests165, kTests163}, {"inner_node", "goes with structure btree", kTests166, kTests145}, {"leaf_node", "goes with structure btree", kTests167, kTests145}, {"key_bytes", "goes with structure column", kTests168, kTests153}, {"selectivity", "goes with structure column", kTests169, kTests153}, {"found", "goes with structure column", kTests170, kTests153}, {"probe_ratio", "goes with structure relations", kTests171, kTests157}, {"misses", "goes with structure relations or lsm", kTests174, kTests173}, {"partitions", "goes with structure relations", kTests175, kTests157}, {"runs", "goes with structure runs", kTests176, kTests161}, {"ratio", "goes with structure lsm", kTests177, kTests165}, {"inner_node", "is what this structure needs", kTests178}, {"leaf_node", "is what this structure needs", kTests179}, {"key_bytes", "is what this structure needs", kTests180}, {"selectivity", "is what this structure needs", kTests181}, {"found", "is what this structure needs", kTests182}, {"probe_ratio", "is what this structure needs", kTests183}, {"misses", "is what this structure needs", kTests184}, {"partitions", "is what this structure needs", kTests185}, {"runs", "is what this structure needs", kTests186}, {"ratio", "is what this structure needs", kTests187}, {"distribution", "goes with structure btree or hash or lsm", kTests191, kTests189}, {"sharing", "goes with operation insert or update", kTests194, kTests193}, {"scan_length", "goes with operation scan or ycsb-e", kTests197, kTests196}, {"operation", "scans need a scan_length", kTests196, kTests197}, {"zipf_alpha", "goes with distribution zipf or latest", kTests200, kTests199}, {"distribution", "zipf and latest need a zipf_alpha", kTests199, kTests200}, {"distribution", "latest goes with operation ycsb-d", kTests204, kTests202}, {"distribution", "keys of a file do not go with churn, ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-e, ycsb-f", kTests207}, {"keys_file", "goes with distribution file", kTests209, kTests208}, {"distribution", "file needs a keys_file", kTests208, kTests209}, {"distribution", "file goes with structure btree or hash", kTests208, kTests211}, {"interleave", "goes with structure btree or hash or relations and operation lookup or join", kTests215, kTests214}, {"interleave", "goes with one partition: tables of several are cached", kTests216}, {"keys", "of 4 bytes are 4g at most, as positions of 4 bytes number them", kTests220, kTests218}};
-constexpr Table kOpsPattern{kOpsPatternFields, kRules221};
+constexpr Rule kRules234[] = {{"operation", "of btree is lookup or insert or update or scan or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-e or ycsb-f", kTests146, kTests144}, {"operation", "of hash is lookup or insert or update or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-d or ycsb-f", kTests150, kTests148}, {"operation", "of string-btree is lookup or update", kTests154, kTests152}, {"operation", "of string-hash is lookup or update", kTests156, kTests152}, {"operation", "of column is filter", kTests160, kTests158}, {"operation", "of relations is join", kTests164, kTests162}, {"operation", "of runs is merge or sort", kTests168, kTests166}, {"operation", "of lsm is lookup", kTests172, kTests170}, {"inner_node", "goes with structure btree or string-btree", kTests175, kTests174}, {"leaf_node", "goes with structure btree or string-btree", kTests176, kTests174}, {"key_bytes", "goes with structure column", kTests177, kTests160}, {"selectivity", "goes with structure column", kTests178, kTests160}, {"found", "goes with structure column", kTests179, kTests160}, {"probe_ratio", "goes with structure relations", kTests180, kTests164}, {"misses", "goes with structure relations or lsm", kTests183, kTests182}, {"partitions", "goes with structure relations", kTests184, kTests164}, {"runs", "goes with structure runs", kTests185, kTests168}, {"ratio", "goes with structure lsm", kTests186, kTests172}, {"inner_node", "is what this structure needs", kTests187}, {"leaf_node", "is what this structure needs", kTests188}, {"key_bytes", "is what this structure needs", kTests189}, {"selectivity", "is what this structure needs", kTests190}, {"found", "is what this structure needs", kTests191}, {"probe_ratio", "is what this structure needs", kTests192}, {"misses", "is what this structure needs", kTests193}, {"partitions", "is what this structure needs", kTests194}, {"runs", "is what this structure needs", kTests195}, {"ratio", "is what this structure needs", kTests196}, {"distribution", "goes with structure btree or hash or string-btree or string-hash or lsm", kTests200, kTests198}, {"sharing", "goes with structure btree or hash and operation insert or update", kTests204, kTests203}, {"build", "goes with structure btree and operation lookup or update or scan or churn or ycsb-a or ycsb-b or ycsb-c or ycsb-f", kTests208, kTests206}, {"scan_length", "goes with operation scan or ycsb-e", kTests211, kTests210}, {"operation", "scans need a scan_length", kTests210, kTests211}, {"zipf_alpha", "goes with distribution zipf or latest", kTests214, kTests213}, {"distribution", "zipf and latest need a zipf_alpha", kTests213, kTests214}, {"distribution", "latest goes with operation ycsb-d", kTests218, kTests216}, {"distribution", "keys of a file do not go with churn, ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-e, ycsb-f", kTests221}, {"keys_file", "goes with distribution file", kTests223, kTests222}, {"distribution", "file needs a keys_file", kTests222, kTests223}, {"distribution", "file goes with structure btree or hash", kTests222, kTests224}, {"interleave", "goes with structure btree or hash or relations and operation lookup or join", kTests228, kTests227}, {"interleave", "goes with one partition: tables of several are cached", kTests229}, {"keys", "of 4 bytes are 4g at most, as positions of 4 bytes number them", kTests233, kTests231}, {"keys", "of a string-btree are 4g at most, as numbers of 4 bytes stand for them", kTests154, kTests231}};
+constexpr Table kOpsPattern{kOpsPatternFields, kRules234};
 
 constexpr Field kOpsSpecFields[] = {
     {.name = "kind", .otherwise = std::string_view{"ops"}, .type = Type::kText, .choices = kValues134},
@@ -537,63 +551,63 @@ constexpr Field kOpsSpecFields[] = {
 };
 constexpr Table kOpsSpec{kOpsSpecFields};
 
-constexpr Value kValues222[] = {std::string_view{"gpu-copy"}};
-constexpr Test kTests223[] = {{"row_bytes", Test::Kind::kGiven, {}}, {"pitch", Test::Kind::kIn, kValues74}};
-constexpr Test kTests224[] = {{"pitch", Test::Kind::kGiven, {}}, {"row_bytes", Test::Kind::kIn, kValues74}};
-constexpr Value kValues225[] = {std::string_view{"row_bytes"}};
-constexpr Test kTests226[] = {{"pitch", Test::Kind::kBelow, kValues225}};
-constexpr Test kTests227[] = {{"size", Test::Kind::kUneven, kValues225}};
+constexpr Value kValues235[] = {std::string_view{"gpu-copy"}};
+constexpr Test kTests236[] = {{"row_bytes", Test::Kind::kGiven, {}}, {"pitch", Test::Kind::kIn, kValues74}};
+constexpr Test kTests237[] = {{"pitch", Test::Kind::kGiven, {}}, {"row_bytes", Test::Kind::kIn, kValues74}};
+constexpr Value kValues238[] = {std::string_view{"row_bytes"}};
+constexpr Test kTests239[] = {{"pitch", Test::Kind::kBelow, kValues238}};
+constexpr Test kTests240[] = {{"size", Test::Kind::kUneven, kValues238}};
 constexpr Field kGpuCopyPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
     {.name = "offset", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4398046511104}},
     {.name = "row_bytes", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
     {.name = "pitch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
 };
-constexpr Rule kRules228[] = {{"row_bytes", "goes with a pitch", kTests223}, {"pitch", "goes with row_bytes", kTests224}, {"pitch", "is smaller than row_bytes", kTests226}, {"size", "is not a whole number of rows", kTests227}};
-constexpr Table kGpuCopyPattern{kGpuCopyPatternFields, kRules228};
+constexpr Rule kRules241[] = {{"row_bytes", "goes with a pitch", kTests236}, {"pitch", "goes with row_bytes", kTests237}, {"pitch", "is smaller than row_bytes", kTests239}, {"size", "is not a whole number of rows", kTests240}};
+constexpr Table kGpuCopyPattern{kGpuCopyPatternFields, kRules241};
 
-constexpr Value kValues229[] = {std::string_view{"host"}};
-constexpr Value kValues230[] = {std::string_view{"pinned"}, std::string_view{"write-combined"}, std::string_view{"registered"}, std::string_view{"pageable"}, std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
-constexpr Value kValues231[] = {std::string_view{"pageable"}, std::string_view{"registered"}};
-constexpr Test kTests232[] = {{"memory", Test::Kind::kIn, kValues231}};
-constexpr Value kValues233[] = {std::string_view{"base"}};
-constexpr Test kTests234[] = {{"pages", Test::Kind::kDiffers, kValues233}};
+constexpr Value kValues242[] = {std::string_view{"host"}};
+constexpr Value kValues243[] = {std::string_view{"pinned"}, std::string_view{"write-combined"}, std::string_view{"registered"}, std::string_view{"pageable"}, std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
+constexpr Value kValues244[] = {std::string_view{"pageable"}, std::string_view{"registered"}};
+constexpr Test kTests245[] = {{"memory", Test::Kind::kIn, kValues244}};
+constexpr Value kValues246[] = {std::string_view{"base"}};
+constexpr Test kTests247[] = {{"pages", Test::Kind::kDiffers, kValues246}};
 constexpr Field kHostPlaceFields[] = {
-    {.name = "where", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues229},
-    {.name = "memory", .otherwise = std::string_view{"pinned"}, .type = Type::kText, .choices = kValues230},
+    {.name = "where", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues242},
+    {.name = "memory", .otherwise = std::string_view{"pinned"}, .type = Type::kText, .choices = kValues243},
     {.name = "placement", .required = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules94},
     {.name = "pages", .otherwise = std::string_view{"base"}, .type = Type::kText, .choices = kValues38},
 };
-constexpr Rule kRules235[] = {{"pages", "only pageable and registered memory has a choice of pages", kTests234, kTests232}, {"placement", "only pageable and registered memory spans several nodes", kTests96, kTests232}};
-constexpr Table kHostPlace{kHostPlaceFields, kRules235};
+constexpr Rule kRules248[] = {{"pages", "only pageable and registered memory has a choice of pages", kTests247, kTests245}, {"placement", "only pageable and registered memory spans several nodes", kTests96, kTests245}};
+constexpr Table kHostPlace{kHostPlaceFields, kRules248};
 
-constexpr Value kValues236[] = {std::string_view{"gpu"}};
+constexpr Value kValues249[] = {std::string_view{"gpu"}};
 constexpr Field kGpuPlaceFields[] = {
-    {.name = "where", .otherwise = std::string_view{"gpu"}, .type = Type::kText, .choices = kValues236},
+    {.name = "where", .otherwise = std::string_view{"gpu"}, .type = Type::kText, .choices = kValues249},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
 };
 constexpr Table kGpuPlace{kGpuPlaceFields};
 
-constexpr Variant kVariants237[] = {{"where", "host", &kHostPlace}, {"where", "gpu", &kGpuPlace}};
-constexpr Value kValues238[] = {std::string_view{"ce"}, std::string_view{"sm"}, std::string_view{"tma"}};
-constexpr Test kTests239[] = {{"source.where", Test::Kind::kIn, kValues229}, {"destination.where", Test::Kind::kIn, kValues229}};
-constexpr Value kValues240[] = {std::string_view{"managed"}};
-constexpr Test kTests241[] = {{"destination.memory", Test::Kind::kIn, kValues240}};
+constexpr Variant kVariants250[] = {{"where", "host", &kHostPlace}, {"where", "gpu", &kGpuPlace}};
+constexpr Value kValues251[] = {std::string_view{"ce"}, std::string_view{"sm"}, std::string_view{"tma"}};
+constexpr Test kTests252[] = {{"source.where", Test::Kind::kIn, kValues242}, {"destination.where", Test::Kind::kIn, kValues242}};
+constexpr Value kValues253[] = {std::string_view{"managed"}};
+constexpr Test kTests254[] = {{"destination.memory", Test::Kind::kIn, kValues253}};
 constexpr Field kTransferFields[] = {
     {.name = "name", .required = true, .type = Type::kText},
-    {.name = "source", .required = true, .type = Type::kObject, .variants = kVariants237},
-    {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants237},
+    {.name = "source", .required = true, .type = Type::kObject, .variants = kVariants250},
+    {.name = "destination", .required = true, .type = Type::kObject, .variants = kVariants250},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
-    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues238},
+    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues251},
     {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
-constexpr Rule kRules242[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests239}, {"destination", "managed memory comes over on demand as a source only", kTests241}};
-constexpr Table kTransfer{kTransferFields, kRules242};
+constexpr Rule kRules255[] = {{"source", "and destination are host memory; one of them at least is a GPU", kTests252}, {"destination", "managed memory comes over on demand as a source only", kTests254}};
+constexpr Table kTransfer{kTransferFields, kRules255};
 
-constexpr Field kFields243[] = {{.type = Type::kObject, .table = &kTransfer}};
+constexpr Field kFields256[] = {{.type = Type::kObject, .table = &kTransfer}};
 constexpr Field kGpuCopySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-copy"}, .type = Type::kText, .choices = kValues222},
+    {.name = "kind", .otherwise = std::string_view{"gpu-copy"}, .type = Type::kText, .choices = kValues235},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -603,36 +617,36 @@ constexpr Field kGpuCopySpecFields[] = {
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuCopyPattern},
     {.name = "verify", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "call_latency", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields243},
+    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields256},
 };
 constexpr Table kGpuCopySpec{kGpuCopySpecFields};
 
-constexpr Value kValues244[] = {std::string_view{"gpu-ranks"}};
+constexpr Value kValues257[] = {std::string_view{"gpu-ranks"}};
 constexpr Field kGpuRanksPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4398046511104}},
 };
 constexpr Table kGpuRanksPattern{kGpuRanksPatternFields};
 
-constexpr Field kFields245[] = {{.type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}}};
-constexpr Field kFields246[] = {{.type = Type::kText}};
-constexpr Value kValues247[] = {std::string_view{"any"}, std::string_view{"fabric"}, std::string_view{"ipc"}};
-constexpr Value kValues248[] = {std::string_view{"source"}};
-constexpr Test kTests249[] = {{"destination", Test::Kind::kSame, kValues248}};
+constexpr Field kFields258[] = {{.type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}}};
+constexpr Field kFields259[] = {{.type = Type::kText}};
+constexpr Value kValues260[] = {std::string_view{"any"}, std::string_view{"fabric"}, std::string_view{"ipc"}};
+constexpr Value kValues261[] = {std::string_view{"source"}};
+constexpr Test kTests262[] = {{"destination", Test::Kind::kSame, kValues261}};
 constexpr Field kRankTransferFields[] = {
     {.name = "name", .required = true, .type = Type::kText},
     {.name = "source", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "destination", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
     {.name = "rank", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
-    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues238},
+    {.name = "engine", .required = true, .type = Type::kText, .choices = kValues251},
     {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{32}},
     {.name = "reported", .otherwise = Value{true}, .type = Type::kBoolean},
 };
-constexpr Rule kRules250[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests249}};
-constexpr Table kRankTransfer{kRankTransferFields, kRules250};
+constexpr Rule kRules263[] = {{"destination", "is the source; a transfer goes from one rank to another one", kTests262}};
+constexpr Table kRankTransfer{kRankTransferFields, kRules263};
 
-constexpr Field kFields251[] = {{.type = Type::kObject, .table = &kRankTransfer}};
+constexpr Field kFields264[] = {{.type = Type::kObject, .table = &kRankTransfer}};
 constexpr Field kGpuRanksSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-ranks"}, .type = Type::kText, .choices = kValues244},
+    {.name = "kind", .otherwise = std::string_view{"gpu-ranks"}, .type = Type::kText, .choices = kValues257},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -641,33 +655,33 @@ constexpr Field kGpuRanksSpecFields[] = {
     {.name = "trace", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuRanksPattern},
     {.name = "rank", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{4095}},
-    {.name = "gpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields245},
-    {.name = "hosts", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields246},
-    {.name = "handles", .otherwise = std::string_view{"any"}, .type = Type::kText, .choices = kValues247},
+    {.name = "gpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields258},
+    {.name = "hosts", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields259},
+    {.name = "handles", .otherwise = std::string_view{"any"}, .type = Type::kText, .choices = kValues260},
     {.name = "verify", .otherwise = Value{true}, .type = Type::kBoolean},
-    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 16384, .element = kFields251},
+    {.name = "transfers", .required = true, .type = Type::kArray, .shortest = 1, .longest = 16384, .element = kFields264},
 };
 constexpr Table kGpuRanksSpec{kGpuRanksSpecFields};
 
-constexpr Value kValues252[] = {std::string_view{"gpu-memory"}};
-constexpr Value kValues253[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"copy"}, std::string_view{"scale"}, std::string_view{"add"}, std::string_view{"triad"}, std::string_view{"random"}};
-constexpr Value kValues254[] = {std::string_view{"random"}};
-constexpr Test kTests255[] = {{"operation", Test::Kind::kIn, kValues254}};
-constexpr Value kValues256[] = {std::int64_t{32}};
-constexpr Test kTests257[] = {{"access_size", Test::Kind::kDiffers, kValues256}};
-constexpr Value kValues258[] = {std::int64_t{68719476736}};
-constexpr Test kTests259[] = {{"size", Test::Kind::kBelow, kValues258}};
-constexpr Test kTests260[] = {{"size", Test::Kind::kBelow, kValues54}};
+constexpr Value kValues265[] = {std::string_view{"gpu-memory"}};
+constexpr Value kValues266[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"copy"}, std::string_view{"scale"}, std::string_view{"add"}, std::string_view{"triad"}, std::string_view{"random"}};
+constexpr Value kValues267[] = {std::string_view{"random"}};
+constexpr Test kTests268[] = {{"operation", Test::Kind::kIn, kValues267}};
+constexpr Value kValues269[] = {std::int64_t{32}};
+constexpr Test kTests270[] = {{"access_size", Test::Kind::kDiffers, kValues269}};
+constexpr Value kValues271[] = {std::int64_t{68719476736}};
+constexpr Test kTests272[] = {{"size", Test::Kind::kBelow, kValues271}};
+constexpr Test kTests273[] = {{"size", Test::Kind::kBelow, kValues54}};
 constexpr Field kGpuMemoryPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues253},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues266},
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{64}, .most = std::int64_t{1125899906842624}},
     {.name = "access_size", .otherwise = std::int64_t{32}, .type = Type::kInteger, .power_of_two = true, .least = std::int64_t{16}, .most = std::int64_t{512}},
 };
-constexpr Rule kRules261[] = {{"access_size", "goes with operation random", kTests257, kTests255}, {"size", "has to be below 64 GiB of operation random", kTests255, kTests259}, {"size", "is smaller than access_size", kTests260}};
-constexpr Table kGpuMemoryPattern{kGpuMemoryPatternFields, kRules261};
+constexpr Rule kRules274[] = {{"access_size", "goes with operation random", kTests270, kTests268}, {"size", "has to be below 64 GiB of operation random", kTests268, kTests272}, {"size", "is smaller than access_size", kTests273}};
+constexpr Table kGpuMemoryPattern{kGpuMemoryPatternFields, kRules274};
 
 constexpr Field kGpuMemorySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-memory"}, .type = Type::kText, .choices = kValues252},
+    {.name = "kind", .otherwise = std::string_view{"gpu-memory"}, .type = Type::kText, .choices = kValues265},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -679,28 +693,28 @@ constexpr Field kGpuMemorySpecFields[] = {
 };
 constexpr Table kGpuMemorySpec{kGpuMemorySpecFields};
 
-constexpr Value kValues262[] = {std::string_view{"gpu-latency"}};
-constexpr Value kValues263[] = {std::string_view{"sm"}, std::string_view{"tma"}};
-constexpr Value kValues264[] = {std::string_view{"random"}, std::string_view{"linear"}};
+constexpr Value kValues275[] = {std::string_view{"gpu-latency"}};
+constexpr Value kValues276[] = {std::string_view{"sm"}, std::string_view{"tma"}};
+constexpr Value kValues277[] = {std::string_view{"random"}, std::string_view{"linear"}};
 constexpr Field kGpuLatencyPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 64, .least = std::int64_t{64}, .most = std::int64_t{1125899906842624}},
     {.name = "stride", .otherwise = std::int64_t{128}, .type = Type::kInteger, .multiple = 8, .least = std::int64_t{8}, .most = std::int64_t{1048576}},
-    {.name = "order", .otherwise = std::string_view{"random"}, .type = Type::kText, .choices = kValues264},
+    {.name = "order", .otherwise = std::string_view{"random"}, .type = Type::kText, .choices = kValues277},
 };
 constexpr Table kGpuLatencyPattern{kGpuLatencyPatternFields};
 
-constexpr Value kValues265[] = {std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
-constexpr Test kTests266[] = {{"memory.memory", Test::Kind::kIn, kValues265}};
-constexpr Value kValues267[] = {std::string_view{"sm"}};
-constexpr Test kTests268[] = {{"engine", Test::Kind::kIn, kValues267}};
-constexpr Value kValues269[] = {Value{false}};
-constexpr Test kTests270[] = {{"per_sm", Test::Kind::kDiffers, kValues269}};
-constexpr Test kTests271[] = {{"every_sm", Test::Kind::kDiffers, kValues269}};
-constexpr Value kValues272[] = {std::int64_t{16}};
-constexpr Value kValues273[] = {std::string_view{"tma"}};
-constexpr Test kTests274[] = {{"pattern.stride", Test::Kind::kUneven, kValues272}, {"engine", Test::Kind::kIn, kValues273}};
+constexpr Value kValues278[] = {std::string_view{"managed"}, std::string_view{"managed-prefetch"}, std::string_view{"managed-advised"}};
+constexpr Test kTests279[] = {{"memory.memory", Test::Kind::kIn, kValues278}};
+constexpr Value kValues280[] = {std::string_view{"sm"}};
+constexpr Test kTests281[] = {{"engine", Test::Kind::kIn, kValues280}};
+constexpr Value kValues282[] = {Value{false}};
+constexpr Test kTests283[] = {{"per_sm", Test::Kind::kDiffers, kValues282}};
+constexpr Test kTests284[] = {{"every_sm", Test::Kind::kDiffers, kValues282}};
+constexpr Value kValues285[] = {std::int64_t{16}};
+constexpr Value kValues286[] = {std::string_view{"tma"}};
+constexpr Test kTests287[] = {{"pattern.stride", Test::Kind::kUneven, kValues285}, {"engine", Test::Kind::kIn, kValues286}};
 constexpr Field kGpuLatencySpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"gpu-latency"}, .type = Type::kText, .choices = kValues262},
+    {.name = "kind", .otherwise = std::string_view{"gpu-latency"}, .type = Type::kText, .choices = kValues275},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -708,28 +722,28 @@ constexpr Field kGpuLatencySpecFields[] = {
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields32, .distinct = true},
     {.name = "trace", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "gpu", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
-    {.name = "memory", .required = true, .type = Type::kObject, .variants = kVariants237},
-    {.name = "engine", .otherwise = std::string_view{"sm"}, .type = Type::kText, .choices = kValues263},
+    {.name = "memory", .required = true, .type = Type::kObject, .variants = kVariants250},
+    {.name = "engine", .otherwise = std::string_view{"sm"}, .type = Type::kText, .choices = kValues276},
     {.name = "per_sm", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "every_sm", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kGpuLatencyPattern},
 };
-constexpr Rule kRules275[] = {{"memory", "migrates; a chase goes through memory that stays where it is", kTests266}, {"per_sm", "goes with engine sm", kTests270, kTests268}, {"every_sm", "goes with engine sm", kTests271, kTests268}, {"pattern.stride", "has to be a multiple of 16 for engine tma", kTests274}};
-constexpr Table kGpuLatencySpec{kGpuLatencySpecFields, kRules275};
+constexpr Rule kRules288[] = {{"memory", "migrates; a chase goes through memory that stays where it is", kTests279}, {"per_sm", "goes with engine sm", kTests283, kTests281}, {"every_sm", "goes with engine sm", kTests284, kTests281}, {"pattern.stride", "has to be a multiple of 16 for engine tma", kTests287}};
+constexpr Table kGpuLatencySpec{kGpuLatencySpecFields, kRules288};
 
-constexpr Value kValues276[] = {std::string_view{"io"}};
-constexpr Value kValues277[] = {std::string_view{"host"}, std::string_view{"device"}, std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests278[] = {{"memory", Test::Kind::kIn, kValues229}};
-constexpr Test kTests279[] = {{"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests280[] = {{"gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests281[] = {{"memory", Test::Kind::kDiffers, kValues229}};
+constexpr Value kValues289[] = {std::string_view{"io"}};
+constexpr Value kValues290[] = {std::string_view{"host"}, std::string_view{"device"}, std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests291[] = {{"memory", Test::Kind::kIn, kValues242}};
+constexpr Test kTests292[] = {{"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests293[] = {{"gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests294[] = {{"memory", Test::Kind::kDiffers, kValues242}};
 constexpr Field kBuffersFields[] = {
-    {.name = "memory", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues277},
+    {.name = "memory", .otherwise = std::string_view{"host"}, .type = Type::kText, .choices = kValues290},
     {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules135},
     {.name = "gpu", .nullable = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1023}},
 };
-constexpr Rule kRules282[] = {{"placement", "goes with memory host", kTests279, kTests278}, {"memory", "host needs a placement", kTests278, kTests279}, {"memory", "only host needs no gpu", kTests281, kTests280}};
-constexpr Table kBuffers{kBuffersFields, kRules282};
+constexpr Rule kRules295[] = {{"placement", "goes with memory host", kTests292, kTests291}, {"memory", "host needs a placement", kTests291, kTests292}, {"memory", "only host needs no gpu", kTests294, kTests293}};
+constexpr Table kBuffers{kBuffersFields, kRules295};
 
 constexpr Field kOwnedFilesFields[] = {
     {.name = "count", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{65536}},
@@ -741,21 +755,21 @@ constexpr Field kOwnedFilesFields[] = {
 };
 constexpr Table kOwnedFiles{kOwnedFilesFields};
 
-constexpr Value kValues283[] = {std::string_view{"parts"}};
-constexpr Test kTests284[] = {{"part", Test::Kind::kBelow, kValues283}};
-constexpr Test kTests285[] = {{"part", Test::Kind::kGiven, {}}};
-constexpr Test kTests286[] = {{"wait_s", Test::Kind::kGiven, {}}, {"name", Test::Kind::kIn, kValues11}};
+constexpr Value kValues296[] = {std::string_view{"parts"}};
+constexpr Test kTests297[] = {{"part", Test::Kind::kBelow, kValues296}};
+constexpr Test kTests298[] = {{"part", Test::Kind::kGiven, {}}};
+constexpr Test kTests299[] = {{"wait_s", Test::Kind::kGiven, {}}, {"name", Test::Kind::kIn, kValues11}};
 constexpr Field kCommonFileFields[] = {
     {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{0,64}$"},
     {.name = "parts", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "part", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{999999}},
     {.name = "wait_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
 };
-constexpr Rule kRules287[] = {{"part", "has to be below parts", kTests285, kTests284}, {"wait_s", "goes with a name", kTests286}};
-constexpr Table kCommonFile{kCommonFileFields, kRules287};
+constexpr Rule kRules300[] = {{"part", "has to be below parts", kTests298, kTests297}, {"wait_s", "goes with a name", kTests299}};
+constexpr Table kCommonFile{kCommonFileFields, kRules300};
 
-constexpr Test kTests288[] = {{"size", Test::Kind::kGiven, {}}, {"count", Test::Kind::kIn, kValues16}};
-constexpr Test kTests289[] = {{"common.parts", Test::Kind::kDiffers, kValues16}};
+constexpr Test kTests301[] = {{"size", Test::Kind::kGiven, {}}, {"count", Test::Kind::kIn, kValues16}};
+constexpr Test kTests302[] = {{"common.parts", Test::Kind::kDiffers, kValues16}};
 constexpr Field kPathFilesFields[] = {
     {.name = "count", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{65536}},
     {.name = "keep", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -766,8 +780,8 @@ constexpr Field kPathFilesFields[] = {
     {.name = "overwrite", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "common", .nullable = true, .type = Type::kObject, .table = &kCommonFile},
 };
-constexpr Rule kRules290[] = {{"common", "is one file of a given size", kTests289, kTests288}};
-constexpr Table kPathFiles{kPathFilesFields, kRules290};
+constexpr Rule kRules303[] = {{"common", "is one file of a given size", kTests302, kTests301}};
+constexpr Table kPathFiles{kPathFilesFields, kRules303};
 
 constexpr Field kDeviceFilesFields[] = {
     {.name = "device", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
@@ -778,63 +792,63 @@ constexpr Field kDeviceFilesFields[] = {
 };
 constexpr Table kDeviceFiles{kDeviceFilesFields};
 
-constexpr Variant kVariants291[] = {{"directory", "", &kOwnedFiles}, {"path", "", &kPathFiles}, {"device", "", &kDeviceFiles}};
-constexpr Value kValues292[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"mix"}};
+constexpr Variant kVariants304[] = {{"directory", "", &kOwnedFiles}, {"path", "", &kPathFiles}, {"device", "", &kDeviceFiles}};
+constexpr Value kValues305[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"mix"}};
 constexpr Field kBlockShareFields[] = {
     {.name = "bytes", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "weight", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
 };
 constexpr Table kBlockShare{kBlockShareFields};
 
-constexpr Field kFields293[] = {{.type = Type::kObject, .table = &kBlockShare}};
-constexpr Value kValues294[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Value kValues295[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
-constexpr Value kValues296[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
-constexpr Value kValues297[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
-constexpr Value kValues298[] = {std::string_view{"mix"}};
-constexpr Test kTests299[] = {{"operation", Test::Kind::kIn, kValues298}};
-constexpr Test kTests300[] = {{"read_percent", Test::Kind::kGiven, {}}};
-constexpr Test kTests301[] = {{"zipf", Test::Kind::kGiven, {}}};
-constexpr Test kTests302[] = {{"rate", Test::Kind::kGiven, {}}};
-constexpr Test kTests303[] = {{"arrivals", Test::Kind::kGiven, {}}};
-constexpr Test kTests304[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues269}};
-constexpr Value kValues305[] = {std::string_view{"io_uring"}};
-constexpr Test kTests306[] = {{"backend", Test::Kind::kIn, kValues305}};
-constexpr Test kTests307[] = {{"sqpoll", Test::Kind::kDiffers, kValues269}};
-constexpr Test kTests308[] = {{"iopoll", Test::Kind::kDiffers, kValues269}};
-constexpr Value kValues309[] = {std::string_view{"posix"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
-constexpr Test kTests310[] = {{"depth", Test::Kind::kDiffers, kValues16}, {"backend", Test::Kind::kIn, kValues309}};
-constexpr Value kValues311[] = {std::string_view{"mmap"}};
-constexpr Test kTests312[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues311}};
-constexpr Value kValues313[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
-constexpr Test kTests314[] = {{"backend", Test::Kind::kIn, kValues313}};
-constexpr Test kTests315[] = {{"cufile", Test::Kind::kGiven, {}}};
-constexpr Test kTests316[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues74}};
-constexpr Test kTests317[] = {{"time_limit_s", Test::Kind::kGiven, {}}, {"amount", Test::Kind::kIn, kValues74}};
-constexpr Test kTests318[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
-constexpr Test kTests319[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues123}};
-constexpr Test kTests320[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues123}};
-constexpr Test kTests321[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues123}};
-constexpr Value kValues322[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Test kTests323[] = {{"backend", Test::Kind::kIn, kValues322}};
-constexpr Value kValues324[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
-constexpr Test kTests325[] = {{"require", Test::Kind::kIn, kValues324}};
-constexpr Value kValues326[] = {std::string_view{"odirect"}};
-constexpr Test kTests327[] = {{"require", Test::Kind::kIn, kValues326}, {"direct", Test::Kind::kIn, kValues269}};
+constexpr Field kFields306[] = {{.type = Type::kObject, .table = &kBlockShare}};
+constexpr Value kValues307[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Value kValues308[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
+constexpr Value kValues309[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
+constexpr Value kValues310[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
+constexpr Value kValues311[] = {std::string_view{"mix"}};
+constexpr Test kTests312[] = {{"operation", Test::Kind::kIn, kValues311}};
+constexpr Test kTests313[] = {{"read_percent", Test::Kind::kGiven, {}}};
+constexpr Test kTests314[] = {{"zipf", Test::Kind::kGiven, {}}};
+constexpr Test kTests315[] = {{"rate", Test::Kind::kGiven, {}}};
+constexpr Test kTests316[] = {{"arrivals", Test::Kind::kGiven, {}}};
+constexpr Test kTests317[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues282}};
+constexpr Value kValues318[] = {std::string_view{"io_uring"}};
+constexpr Test kTests319[] = {{"backend", Test::Kind::kIn, kValues318}};
+constexpr Test kTests320[] = {{"sqpoll", Test::Kind::kDiffers, kValues282}};
+constexpr Test kTests321[] = {{"iopoll", Test::Kind::kDiffers, kValues282}};
+constexpr Value kValues322[] = {std::string_view{"posix"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
+constexpr Test kTests323[] = {{"depth", Test::Kind::kDiffers, kValues16}, {"backend", Test::Kind::kIn, kValues322}};
+constexpr Value kValues324[] = {std::string_view{"mmap"}};
+constexpr Test kTests325[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues324}};
+constexpr Value kValues326[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
+constexpr Test kTests327[] = {{"backend", Test::Kind::kIn, kValues326}};
+constexpr Test kTests328[] = {{"cufile", Test::Kind::kGiven, {}}};
+constexpr Test kTests329[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues74}};
+constexpr Test kTests330[] = {{"time_limit_s", Test::Kind::kGiven, {}}, {"amount", Test::Kind::kIn, kValues74}};
+constexpr Test kTests331[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
+constexpr Test kTests332[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues123}};
+constexpr Test kTests333[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues123}};
+constexpr Test kTests334[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues123}};
+constexpr Value kValues335[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Test kTests336[] = {{"backend", Test::Kind::kIn, kValues335}};
+constexpr Value kValues337[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
+constexpr Test kTests338[] = {{"require", Test::Kind::kIn, kValues337}};
+constexpr Value kValues339[] = {std::string_view{"odirect"}};
+constexpr Test kTests340[] = {{"require", Test::Kind::kIn, kValues339}, {"direct", Test::Kind::kIn, kValues282}};
 constexpr Field kIoPatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues292},
+    {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues305},
     {.name = "read_percent", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{99}},
     {.name = "order", .otherwise = std::string_view{"sequential"}, .type = Type::kText, .choices = kValues86},
     {.name = "zipf", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{10}},
     {.name = "block_size", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
-    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields293},
+    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields306},
     {.name = "align", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "misalign", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1048576}, .below = true},
     {.name = "offset", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1152921504606846976}},
     {.name = "range", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues294},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues307},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
-    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues295},
+    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues308},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "batch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "registered", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -846,69 +860,69 @@ constexpr Field kIoPatternFields[] = {
     {.name = "refill", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "compressible", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100}},
     {.name = "rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
-    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues296},
+    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues309},
     {.name = "amount", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
     {.name = "time_limit_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
     {.name = "ramp_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
     {.name = "verify", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues297},
+    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues310},
     {.name = "cufile", .nullable = true, .type = Type::kText, .longest = 4096, .pattern = "^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+=[^\\n]+$"},
 };
-constexpr Rule kRules328[] = {{"read_percent", "goes with operation mix", kTests300, kTests299}, {"operation", "mix needs a read_percent", kTests299, kTests300}, {"zipf", "goes with order zipf", kTests301, kTests46}, {"order", "zipf needs an exponent", kTests46, kTests301}, {"arrivals", "goes with rate", kTests303, kTests302}, {"rate", "needs arrivals", kTests302, kTests303}, {"iopoll", "needs direct I/O", kTests304}, {"sqpoll", "goes with backend io_uring", kTests307, kTests306}, {"iopoll", "goes with backend io_uring", kTests308, kTests306}, {"depth", "is 1: this backend has one operation a thread in flight", kTests310}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests312}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests315, kTests314}, {"end_fsync", "goes with amount", kTests316}, {"time_limit_s", "goes with amount", kTests317}, {"ramp_s", "goes with no amount", kTests318}, {"fsync", "goes with writes", kTests319}, {"fdatasync", "goes with writes", kTests320}, {"end_fsync", "goes with writes", kTests321}, {"require", "is a way to a GPU", kTests325, kTests323}, {"require", "odirect needs direct I/O", kTests327, kTests323}};
-constexpr Table kIoPattern{kIoPatternFields, kRules328};
+constexpr Rule kRules341[] = {{"read_percent", "goes with operation mix", kTests313, kTests312}, {"operation", "mix needs a read_percent", kTests312, kTests313}, {"zipf", "goes with order zipf", kTests314, kTests46}, {"order", "zipf needs an exponent", kTests46, kTests314}, {"arrivals", "goes with rate", kTests316, kTests315}, {"rate", "needs arrivals", kTests315, kTests316}, {"iopoll", "needs direct I/O", kTests317}, {"sqpoll", "goes with backend io_uring", kTests320, kTests319}, {"iopoll", "goes with backend io_uring", kTests321, kTests319}, {"depth", "is 1: this backend has one operation a thread in flight", kTests323}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests325}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests328, kTests327}, {"end_fsync", "goes with amount", kTests329}, {"time_limit_s", "goes with amount", kTests330}, {"ramp_s", "goes with no amount", kTests331}, {"fsync", "goes with writes", kTests332}, {"fdatasync", "goes with writes", kTests333}, {"end_fsync", "goes with writes", kTests334}, {"require", "is a way to a GPU", kTests338, kTests336}, {"require", "odirect needs direct I/O", kTests340, kTests336}};
+constexpr Table kIoPattern{kIoPatternFields, kRules341};
 
 constexpr Field kIoJobFields[] = {
     {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields32},
     {.name = "buffers", .required = true, .type = Type::kObject, .table = &kBuffers},
-    {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants291},
+    {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants304},
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .nullable = true, .type = Type::kObject, .table = &kIoPattern},
 };
 constexpr Table kIoJob{kIoJobFields};
 
-constexpr Field kFields329[] = {{.type = Type::kObject, .table = &kIoJob}};
-constexpr Value kValues330[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Field kFields342[] = {{.type = Type::kObject, .table = &kIoJob}};
+constexpr Value kValues343[] = {std::string_view{"written"}, std::string_view{"steady"}};
 constexpr Field kTimeSeriesFields[] = {
-    {.name = "until", .required = true, .type = Type::kText, .choices = kValues330},
+    {.name = "until", .required = true, .type = Type::kText, .choices = kValues343},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "round_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
 constexpr Field kIoSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"io"}, .type = Type::kText, .choices = kValues276},
+    {.name = "kind", .otherwise = std::string_view{"io"}, .type = Type::kText, .choices = kValues289},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
-    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields329, .distinct = true, .distinct_by = "name"},
+    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields342, .distinct = true, .distinct_by = "name"},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kIoPattern},
     {.name = "series", .nullable = true, .type = Type::kObject, .table = &kTimeSeries},
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues331[] = {std::string_view{"files"}};
-constexpr Value kValues332[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues333[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues334[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues335[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests336[] = {{"operation", Test::Kind::kIn, kValues335}};
-constexpr Value kValues337[] = {std::string_view{"no"}};
-constexpr Test kTests338[] = {{"fsync", Test::Kind::kDiffers, kValues337}};
+constexpr Value kValues344[] = {std::string_view{"files"}};
+constexpr Value kValues345[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues346[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues347[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues348[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests349[] = {{"operation", Test::Kind::kIn, kValues348}};
+constexpr Value kValues350[] = {std::string_view{"no"}};
+constexpr Test kTests351[] = {{"fsync", Test::Kind::kDiffers, kValues350}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues332},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues345},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues333},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues334},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues346},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues347},
 };
-constexpr Rule kRules339[] = {{"fsync", "goes with operation create or unlink", kTests338, kTests336}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules339};
+constexpr Rule kRules352[] = {{"fsync", "goes with operation create or unlink", kTests351, kTests349}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules352};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues331},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues344},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -920,32 +934,32 @@ constexpr Field kFilesSpecFields[] = {
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues340[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests341[] = {{"policy", Test::Kind::kDiffers, kValues25}};
-constexpr Value kValues342[] = {std::string_view{"pool-objects"}, std::string_view{"device"}};
-constexpr Test kTests343[] = {{"persistent.backing", Test::Kind::kIn, kValues342}};
-constexpr Rule kRules344[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests341}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests343}};
-constexpr Value kValues345[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues353[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests354[] = {{"policy", Test::Kind::kDiffers, kValues25}};
+constexpr Value kValues355[] = {std::string_view{"pool-objects"}, std::string_view{"device"}};
+constexpr Test kTests356[] = {{"persistent.backing", Test::Kind::kIn, kValues355}};
+constexpr Rule kRules357[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests354}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests356}};
+constexpr Value kValues358[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues38},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues345},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues358},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules346[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests310}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules346};
+constexpr Rule kRules359[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests323}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules359};
 
-constexpr Test kTests347[] = {{"directory", Test::Kind::kIn, kValues74}};
-constexpr Test kTests348[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests349[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests350[] = {{"pattern.backend", Test::Kind::kIn, kValues322}};
-constexpr Test kTests351[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests352[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests360[] = {{"directory", Test::Kind::kIn, kValues74}};
+constexpr Test kTests361[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests362[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests363[] = {{"pattern.backend", Test::Kind::kIn, kValues335}};
+constexpr Test kTests364[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests365[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues340},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues353},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -954,17 +968,17 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules344},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules357},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules353[] = {{"directory", "or a placement is needed", kTests347, kTests279}, {"directory", "does not go with a placement", kTests348}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests350, kTests349}, {"pattern.backend", "of files takes no state on a GPU", kTests351, kTests350}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests352}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules353};
+constexpr Rule kRules366[] = {{"directory", "or a placement is needed", kTests360, kTests292}, {"directory", "does not go with a placement", kTests361}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests363, kTests362}, {"pattern.backend", "of files takes no state on a GPU", kTests364, kTests363}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests365}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules366};
 
-constexpr Variant kVariants354[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}};
-constexpr Field kFields355[] = {{.type = Type::kObject, .variants = kVariants354}};
+constexpr Variant kVariants367[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}};
+constexpr Field kFields368[] = {{.type = Type::kObject, .variants = kVariants367}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields355, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields368, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <unordered_map>
 
+#include "database/aged_btree.h"
 #include "database/btree.h"
 #include "database/hash_index.h"
 #include "errors.h"
@@ -200,6 +201,40 @@ TEST(HashIndex, IsVerifiedAfterEveryOperation) {
 TEST(BtreeIndex, IsVerifiedAfterEveryOperation) {
   verify_all<BtreeIndex>(
       {IndexWork::kLookup, IndexWork::kInsert, IndexWork::kUpdate, IndexWork::kScan}, {});
+}
+
+TEST(AgedBtreeIndex, IsVerifiedAfterEveryOperation) {
+  verify_all<KeyedIndex<AgedBtree>>({IndexWork::kLookup, IndexWork::kUpdate, IndexWork::kScan}, {});
+}
+
+// Neighbours in memory are seldom neighbours in order, as they all are where a tree is bulk loaded.
+TEST(AgedBtree, LeavesLieInAnotherOrderThanTheirKeys) {
+  constexpr std::uint64_t kKeys = 20000;
+  const Keys keys(kKeys);
+  Placed<AgedBtree> placed(kKeys, {256, 512});
+  placed.table.load(kKeys, [&](std::uint64_t i) { return keys.at(i); }, 0, 1);
+  placed.table.finish_load();
+  EXPECT_EQ(placed.table.size(), kKeys);
+  const auto* const first = placed.second.get();
+  std::uint64_t near = 0;
+  for (std::uint64_t i = 1; i < kKeys; ++i) {
+    const auto leaf_of = [&](std::uint64_t rank) {
+      const auto* const at = reinterpret_cast<std::byte*>(placed.table.find(keys.at(rank)));
+      return static_cast<std::uint64_t>(at - first) / 512;
+    };
+    near += leaf_of(i) == leaf_of(i - 1) + 1 ? 1 : 0;
+  }
+  EXPECT_LT(near, kKeys / 100);
+}
+
+// Between keys that follow on each other there are no others: then none are deleted.
+TEST(AgedBtree, HoldsKeysThatLieSideBySide) {
+  constexpr std::uint64_t kKeys = 3000;
+  Placed<AgedBtree> placed(kKeys, {128, 128});
+  placed.table.load(kKeys, [](std::uint64_t i) { return i; }, 0, 1);
+  placed.table.finish_load();
+  for (std::uint64_t key = 0; key < kKeys; ++key) ASSERT_NE(placed.table.find(key), nullptr);
+  EXPECT_EQ(placed.table.scan(0, 2 * kKeys).entries, kKeys);
 }
 
 // The check finds a value that nobody put there, and a key that is lost.

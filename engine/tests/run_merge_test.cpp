@@ -12,14 +12,6 @@
 namespace tierscope::database {
 namespace {
 
-using Pair = std::pair<std::uint64_t, std::uint64_t>;
-
-std::vector<Pair> pairs_of(std::span<const Entry> entries) {
-  std::vector<Pair> found;
-  for (const Entry& entry : entries) found.emplace_back(entry.key, entry.value);
-  return found;
-}
-
 // Runs of different lengths, some empty, with keys that come more than once.
 TEST(LoserTree, MergesAsTheStandardLibrarySorts) {
   std::mt19937_64 random(1);

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "database/aged_btree.h"
 #include "database/shared_btree.h"
 #include "database/shared_hash_table.h"
 #include "structure_memory.h"
@@ -354,6 +355,31 @@ void expect_mixes_verified(const typename Table::Options& options) {
 }
 
 TEST(SharedBtree, IsVerifiedAfterEveryMix) { expect_mixes_verified<SharedBtree>({128, 128, true}); }
+
+TEST(AgedSharedBtree, IsVerifiedAfterEveryMix) { expect_mixes_verified<AgedSharedBtree>({}); }
+
+// It holds the keys that it was loaded with, in leaves that are partly filled and in another order
+// in memory than the keys'.
+TEST(AgedSharedBtree, HoldsItsKeysInLeavesThatAreHalfEmpty) {
+  constexpr std::uint64_t kKeys = 20000;
+  const Keys keys(kKeys);
+  const BtreeOptions options{256, 512};
+  const StructureMemory memory(parts_of<AgedSharedBtree>(kKeys, options));
+  AgedSharedBtree table({memory.as<std::byte>(0).data(), memory.as<std::byte>(1).data()}, kKeys,
+                        options);
+  on_threads(kThreads)([&](std::size_t thread) {
+    table.load(kKeys, [&](std::uint64_t i) { return keys.at(i); }, thread, kThreads);
+  });
+  table.finish_load();
+  Scanned expected{.entries = kKeys};
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    ASSERT_EQ(table.find(keys.at(i)), std::optional(value_of(keys.at(i))));
+    expected.sum += keys.at(i) + value_of(keys.at(i));
+  }
+  EXPECT_EQ(table.scan(0, 2 * kKeys), expected);
+  EXPECT_GT(table.fill(), 0.25);
+  EXPECT_LT(table.fill(), 0.45);
+}
 
 TEST(SharedHashTable, IsVerifiedAfterEveryMix) { expect_mixes_verified<SharedHashTable>({}); }
 

@@ -6,8 +6,10 @@
 #include <future>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "database/hash_table.h"
 #include "database/structure.h"
 
 namespace tierscope::database {
@@ -36,6 +38,15 @@ class StructureMemory {
   std::vector<std::unique_ptr<std::byte, decltype(&std::free)>> owned_;
   std::vector<std::span<std::byte>> spans_;
 };
+
+using Pair = std::pair<std::uint64_t, std::uint64_t>;
+
+// Entries as what the standard library orders by key, then value.
+inline std::vector<Pair> pairs_of(std::span<const Entry> entries) {
+  std::vector<Pair> found;
+  for (const Entry& entry : entries) found.emplace_back(entry.key, entry.value);
+  return found;
+}
 
 // Rethrows what a thread threw, as a team does.
 inline OnThreads on_threads(std::size_t count) {

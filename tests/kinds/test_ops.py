@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
+from tierscope.plans.fit import longest_seconds
 from tierscope.plans.request import Request
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
@@ -105,7 +107,13 @@ def test_workloads_of_ycsb_ask_by_their_own_distributions(machine: Topology) -> 
         ({"place": "inner=node:77"}, "--place: endpoint 'node:77'"),
         ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf or latest"),
         ({"distribution": "latest"}, "--distribution: 'latest': latest goes with operation ycsb-d"),
-        ({"sharing": "shared"}, "--sharing: goes with operation insert or update"),
+        ({"structure": "hash", "build": "aged"}, "--build: goes with structure btree"),
+        ({"op": "insert", "build": "aged"}, "--build: goes with structure btree and operation"),
+        (
+            {"sharing": "shared"},
+            "--sharing: goes with structure btree or hash and operation insert or update",
+        ),
+        ({"structure": "string-hash", "op": "scan"}, "--op: 'scan' goes with none of string-hash"),
         ({"structure": "hash", "op": "ycsb-e"}, "--op: 'ycsb-e' goes with none of hash"),
         ({"interleave": "65"}, "--interleave: 65 is too many"),
         (
@@ -159,7 +167,10 @@ def test_every_operation_is_measured_verified_and_timed() -> None:
         "--structure", "btree,hash", "--op", "insert,update,churn,ycsb-a,ycsb-d,ycsb-e,ycsb-f",
         "--sharing", "shared", "--keys", "128k",
     )  # fmt: skip
-    assert len(results) == 7 + 13
+    results += measured_by_the_engine(
+        "--structure", "string-btree,string-hash", "--op", "lookup,update", "--keys", "128k"
+    )
+    assert len(results) == 7 + 13 + 4
     for result in results:
         assert result["status"] == "measured", result
         assert result["figures"][0]["metric"] == "operations"
@@ -184,12 +195,35 @@ def test_the_plan_knows_how_many_bytes_the_engine_takes() -> None:
             "100003",
         ),
         ("--inner-node", "128,2k", "--leaf-node", "1k", "--op", "insert", "--keys", "65600"),
+        ("--build", "aged", "--op", "lookup,update", "--keys", "100005"),
+        ("--structure", "string-btree,string-hash", "--op", "lookup,update", "--keys", "100007"),
     ):
         given = dict(zip((name[2:] for name in options[::2]), options[1::2], strict=True))
         specs = planned(topology, to="node:0", pages="base", **given)
         for spec, result in zip(specs, measured_by_the_engine(*options), strict=True):
             assert result["id"] == spec.id
             assert result["evidence"]["region_bytes"] == spec.host_bytes()
+
+
+def test_an_aged_tree_is_measured_and_says_how_full_its_leaves_are() -> None:
+    asked = ("--structure", "btree", "--keys", "64k", "--build", "bulk,aged")
+    results = measured_by_the_engine(*asked, "--op", "lookup,update,scan,churn")
+    full: dict[str, list[int]] = {"bulk": [], "aged": []}
+    for result in results:
+        assert result["status"] == "measured", result
+        (percent,) = re.findall(r"leaves (\d+)% full", result["evidence"]["verified"])
+        full[result["pattern"]["build"]].append(int(percent))
+    assert len(full["bulk"]) == len(full["aged"]) == 4
+    # Churn inserts and deletes while it is measured.
+    assert all(85 <= percent <= 95 for percent in full["bulk"][:3])
+    assert all(25 <= percent <= 45 for percent in full["aged"][:3])
+
+
+def test_an_aged_tree_takes_time_to_build(machine: Topology) -> None:
+    specs = planned(machine, keys="16m", build="bulk,aged", to="node:0", threads="1")
+    bulk, aged = longest_seconds(specs)
+    assert aged > bulk + 10
+    assert specs[1].set_up_s() > specs[0].set_up_s() + 100
 
 
 def test_pages_are_read_back_part_by_part() -> None:

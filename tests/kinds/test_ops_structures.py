@@ -46,6 +46,7 @@ MEASURED = [
     ("relations", "--partitions 1 --interleave 8", r"joins; 65536 matches of 65536 rows"),
     ("relations", "--partitions 64 --probe-ratio 3 --misses 1", r"joins; 0 matches of 196608 rows"),
     ("runs", "--runs 5", r"keys merged; the output has all 65536 of 5 runs, ascending"),
+    ("runs", "--op sort --runs 2", r"sorts by \d runs; the output has all 65536 keys, ascending"),
     ("lsm", "--ratio 4 --misses 0", r"lookups, .* on levels 0 to 3: \d+, .*; 0 of 0 absent keys"),
 ]
 
@@ -70,7 +71,7 @@ def test_each_is_measured_verified_and_as_large_as_planned(
         input_rate = figures["bandwidth", "input"]
         assert input_rate == pytest.approx(bytes_each * result["figures"][0]["estimate"], rel=0.05)
     timed = ("operation_latency_mean", "") in figures
-    assert timed == (structure != "relations")
+    assert timed == (spec.pattern.operation not in ("join", "sort"))
 
 
 def test_a_table_has_what_the_structure_has() -> None:
@@ -106,6 +107,15 @@ def test_every_value_of_own_options_is_measured(machine: Topology) -> None:
     assert {spec.pattern.selectivity for spec in specs} == {0, 0.01, 1}
 
 
+def test_a_sort_makes_as_many_runs_as_it_has_threads_at_least(machine: Topology) -> None:
+    (spec,) = planned(
+        machine, structure="runs", op="sort", runs="2", threads="8", keys="1m", to="node:0"
+    )
+    assert spec.pattern.runs == 2
+    size = (1 << 20) * 16
+    assert [region.array_bytes for region in spec.regions()] == [size, size]
+
+
 def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> None:
     joined = planned(
         machine, structure="relations", misses="10%", place="table=node:0", threads="1"
@@ -123,12 +133,13 @@ def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> N
         ({"structure": "lsm", "partitions": "4"}, "goes with structure relations"),
         (
             {"structure": "column", "distribution": "zipf"},
-            "goes with structure btree or hash or lsm",
+            "goes with structure btree or hash or string-btree or string-hash or lsm",
         ),
         (
             {"structure": "lsm", "interleave": "4"},
             "goes with structure btree or hash or relations and operation lookup",
         ),
+        ({"structure": "string-btree", "keys": "8g"}, "of a string-btree are 4g at most"),
         ({"structure": "lsm", "op": "insert"}, "'insert' goes with none of lsm"),
         ({"structure": "column", "selectivity": "101%"}, "from 0 to 1"),
         ({"structure": "column", "key-bytes": "5"}, "'5' is not one of 4, 8"),

@@ -336,6 +336,10 @@ class MeasurementSpec(Ruled):
         """Bytes of all its regions."""
         return sum(region.total_bytes for region in self.regions())
 
+    def build_s(self) -> float:
+        """Approximate seconds in which it builds what it measures, beside writing its regions."""
+        return 0.0
+
     def set_up_s(self) -> float:
         """Seconds that its set-up may take; what takes longer is taken for a hang."""
         return 3 * self.host_bytes() / SLOWEST_BYTES_PER_S  # populate, write, verify

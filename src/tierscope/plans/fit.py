@@ -98,7 +98,7 @@ def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
         threads = min(len(spec.thread_cpus()), _MAX_THREADS)
         if spec.overwrites():
             new_bytes += _largest(spec)  # laid out as a chase, or verified
-        seconds.append(_SET_UP_S + new_bytes / threads / _BYTES_PER_S)
+        seconds.append(_SET_UP_S + spec.build_s() + new_bytes / threads / _BYTES_PER_S)
     return seconds
 
 

@@ -37,6 +37,8 @@ _POINTS: tuple[dict[str, str], ...] = (
     {"structure": "btree", "op": "ycsb-a", "threads": "all"},
     {"structure": "hash", "op": "lookup", "interleave": "1,16"},
     {"structure": "hash", "op": "ycsb-a", "threads": "all"},
+    {"structure": "string-btree", "op": "lookup"},
+    {"structure": "string-hash", "op": "lookup"},
     {"structure": "column", "op": "filter"},
     {"structure": "relations", "op": "join"},
     {"structure": "runs", "op": "merge"},

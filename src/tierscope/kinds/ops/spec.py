@@ -62,9 +62,15 @@ from tierscope.plans.sweep import (
 
 _ENTRY = 16
 """Bytes of a key and its value."""
+STRING = 24
+"""Bytes of a key that is a string."""
 _LEAF_HEAD = 16
 _FILL_PERCENT = 90
 """How full bulk loading leaves the nodes of a B+-tree."""
+_AGED_PERCENT = 69
+"""The same of insertions in random order: ln 2 (Yao, "On random 2-3 trees", 1978)."""
+AGED_FILL = _AGED_PERCENT / 2 / 100
+"""How full deletion of half of the keys leaves the leaves then."""
 _MAX_DEPTH = 40
 _GROUP = 16
 """Slots of a hash table that one comparison sees."""
@@ -77,6 +83,8 @@ SCANNING = ("scan", "ycsb-e")
 INSERTING = ("insert", "churn", "ycsb-d", "ycsb-e")
 """Operations that find an eighth of the keys, or half of that, not inserted yet."""
 ALWAYS_SHARED = ("churn", *YCSB)
+_OF_AGED = ("lookup", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-f")
+"""Operations that leave a tree as old as it is: others have it built anew as keys run out."""
 _OF_EITHER = ("insert", "update")
 """Operations of threads that have a structure of their own each, or share one."""
 
@@ -86,8 +94,10 @@ _BLOCK = 4096
 _LEVELS = 4
 _FILTER_BITS = 10
 """Bits of a Bloom filter for each key."""
-SKEWED = ("btree", "hash", "lsm")
+SKEWED = ("btree", "hash", "string-btree", "string-hash", "lsm")
 """Structures that some keys of are asked for more often than others."""
+SHARED = ("btree", "hash")
+"""Structures that threads which write can share."""
 OF_FILES = ("btree", "hash")
 """Structures that take their keys from a file."""
 INTERLEAVED = (("btree", "lookup"), ("hash", "lookup"), ("relations", "join"))
@@ -98,9 +108,14 @@ _FEWEST_ROWS = 1024
 _USUAL_FEWEST = 64
 _FEWEST_KEYS = {
     **dict.fromkeys(INSERTING, _FEWEST_TO_INSERT),
-    **dict.fromkeys(("filter", "merge"), _FEWEST_ROWS),
+    **dict.fromkeys(("filter", "merge", "sort"), _FEWEST_ROWS),
 }
 """Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
+_AGED_PER_S = 1e6
+_SORTED_PER_S = 1e7
+"""Insertions or deletions, and keys, a second that a thread does at least in local memory."""
+_SLOWER = 20
+"""Times as long as that the same may take elsewhere."""
 _MAX_INTERLEAVE = 64
 _MAX_PARTITIONS = 4096
 _MAX_RUNS = 256
@@ -156,11 +171,19 @@ def tables_of(pattern: "OpsPattern", threads: int) -> list[int]:
     return [*[each] * (threads - 1), pattern.keys - each * (threads - 1)]
 
 
+def _capacities(pattern: "OpsPattern") -> tuple[int, int]:
+    """Return the children of an inner node and the entries of a leaf, at most."""
+    assert pattern.inner_node
+    assert pattern.leaf_node
+    if pattern.structure == "string-btree":
+        return (pattern.inner_node - 12) // 16 + 1, (pattern.leaf_node - 8) // 20
+    return (pattern.inner_node - 12) // 12 + 1, (pattern.leaf_node - _LEAF_HEAD) // _ENTRY
+
+
 def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     assert pattern.inner_node
     assert pattern.leaf_node
-    children = (pattern.inner_node - 12) // 12 + 1
-    entries = (pattern.leaf_node - _LEAF_HEAD) // _ENTRY
+    children, entries = _capacities(pattern)
     nodes = [_nodes(keys, children, entries, pattern) for keys in tables_of(pattern, threads)]
     inner = sum(inner for inner, _ in nodes) * pattern.inner_node
     return inner, sum(leaves for _, leaves in nodes) * pattern.leaf_node
@@ -168,8 +191,10 @@ def _btree(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
 
 def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tuple[int, int]:
     """Return inner nodes and leaves: as bulk loading makes them, or half full, as insertions may
-    leave them."""
-    grows = pattern.operation in INSERTING
+    leave them. An aged tree had twice as many keys."""
+    aged = pattern.build == "aged"
+    grows = aged or pattern.operation in INSERTING
+    keys *= 2 if aged else 1
     least = children // 2 if grows else max(children * _FILL_PERCENT // 100, 2)
     leaves = (
         keys // (entries // 2) + 2 if grows else -(-keys // max(entries * _FILL_PERCENT // 100, 1))
@@ -182,14 +207,14 @@ def _nodes(keys: int, children: int, entries: int, pattern: "OpsPattern") -> tup
 
 
 def inner_levels(pattern: "OpsPattern", threads: int) -> list[int]:
-    """Return the inner nodes of each level of a B+-tree as bulk loading makes them, of all
-    threads' trees together, the largest level first."""
-    assert pattern.inner_node
-    assert pattern.leaf_node
-    children = max(((pattern.inner_node - 12) // 12 + 1) * _FILL_PERCENT // 100, 2)
-    entries = max((pattern.leaf_node - _LEAF_HEAD) // _ENTRY * _FILL_PERCENT // 100, 1)
+    """Return the inner nodes of each level of a B+-tree as bulk loading makes them, or as a tree
+    that was aged has them on average, of all threads' trees together, the largest level first."""
+    most_children, most_entries = _capacities(pattern)
+    times, full = (2, _AGED_PERCENT) if pattern.build == "aged" else (1, _FILL_PERCENT)
+    children = max(most_children * full // 100, 2)
+    entries = max(most_entries * full // 100, 1)
     tables = tables_of(pattern, threads)
-    nodes, found = -(-tables[0] // entries), []
+    nodes, found = -(-times * tables[0] // entries), []
     while nodes > 1:
         nodes = -(-nodes // children)
         found.append(nodes * len(tables))
@@ -202,6 +227,18 @@ def _hash(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     for keys in tables_of(pattern, threads):
         groups += -(-(int(keys / (_MAX_LOAD * slots)) + 1) // 4) * 4
     return groups * _GROUP, groups * slots * _ENTRY
+
+
+def _strings(pattern: "OpsPattern", threads: int) -> int:
+    return sum(_lines(keys * STRING) for keys in tables_of(pattern, threads))
+
+
+def _string_btree(pattern: "OpsPattern", threads: int) -> tuple[int, int, int]:
+    return (*_btree(pattern, threads), _strings(pattern, threads))
+
+
+def _string_hash(pattern: "OpsPattern", threads: int) -> tuple[int, int, int]:
+    return (*_hash(pattern, threads), _strings(pattern, threads))
 
 
 def _lines(size: int) -> int:
@@ -283,6 +320,18 @@ STRUCTURES: dict[str, Structure] = {
         own=(),
         part_bytes=_hash,
     ),
+    "string-btree": Structure(
+        parts=("inner", "leaves", "strings"),
+        operations=("lookup", "update"),
+        own=("inner_node", "leaf_node"),
+        part_bytes=_string_btree,
+    ),
+    "string-hash": Structure(
+        parts=("tags", "entries", "strings"),
+        operations=("lookup", "update"),
+        own=(),
+        part_bytes=_string_hash,
+    ),
     "column": Structure(
         parts=("column", "positions"),
         operations=("filter",),
@@ -297,7 +346,7 @@ STRUCTURES: dict[str, Structure] = {
     ),
     "runs": Structure(
         parts=("runs", "output"),
-        operations=("merge",),
+        operations=("merge", "sort"),
         own=("runs",),
         part_bytes=_runs,
     ),
@@ -324,13 +373,15 @@ class OpsPattern(Ruled):
     """Operations on one data structure."""
 
     structure: Annotated[
-        Literal["btree", "hash", "column", "relations", "runs", "lsm"],
+        Literal[
+            "btree", "hash", "string-btree", "string-hash", "column", "relations", "runs", "lsm",
+        ],
         Property(default="btree", words="{}", id_always=True),
-    ]
+    ]  # fmt: skip
     operation: Annotated[
         Literal[
             "lookup", "insert", "update", "scan", "churn", "ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d",
-            "ycsb-e", "ycsb-f", "filter", "join", "merge",
+            "ycsb-e", "ycsb-f", "filter", "join", "merge", "sort",
         ],
         OPERATION.but(default_help="the structure's first"),
     ]  # fmt: skip
@@ -344,8 +395,8 @@ class OpsPattern(Ruled):
             words="{} keys",
         ),
     ]
-    """Keys of 8 bytes, each with a value of 8 bytes; of a file, its numbers, some of which may be
-    the same key."""
+    """Keys of 8 bytes, strings of 24, each with a value of 8 bytes; of a file, its numbers, some of
+    which may be the same key."""
     pages: Annotated[Pages, PAGES] = "thp"
     sharing: Annotated[
         Literal["partitioned", "shared"],
@@ -356,6 +407,16 @@ class OpsPattern(Ruled):
         ),
     ] = "partitioned"
     """Whether threads that insert or update share an index; those of other operations do."""
+    build: Annotated[
+        Literal["bulk", "aged"],
+        Property(
+            "How a btree is made; bulk: bulk loading; aged: random insertions and deletions",
+            words="{} tree",
+            essential=False,
+        ),
+    ] = "bulk"
+    """How a B+-tree is made; aged: its keys are inserted in random order among as many others that
+    are then deleted."""
     distribution: Annotated[
         Literal["uniform", "zipf", "latest", "file"],
         Property(
@@ -476,14 +537,14 @@ class OpsPattern(Ruled):
     runs: Annotated[
         Annotated[int, Field(ge=2, le=_MAX_RUNS)] | None,
         Property(
-            "Sorted runs that are merged, 2 to 256",
+            "Sorted runs that are merged, 2 to 256; sort makes one at least for each thread",
             default="8",
             id="{}",
             words="{} runs",
             essential=False,
         ),
     ] = None
-    """Runs that are merged."""
+    """Runs that are merged; a sort makes as many first, the same number for each thread."""
     ratio: Annotated[
         Annotated[int, Field(ge=2, le=32)] | None,
         Property(
@@ -518,7 +579,8 @@ class OpsPattern(Ruled):
             for name in OF_STRUCTURES
         ),
         Prunes("distribution", unless={"structure": SKEWED}),
-        Prunes("sharing", unless={"operation": _OF_EITHER}),
+        Prunes("sharing", unless={"structure": SHARED, "operation": _OF_EITHER}),
+        Prunes("build", unless={"structure": "btree", "operation": _OF_AGED}),
         Prunes("scan_length", unless={"operation": SCANNING}),
         needs("scan_length", when={"operation": SCANNING}, because="scans need a scan_length"),
         Prunes("zipf_alpha", unless={"distribution": ("zipf", "latest")}),
@@ -558,6 +620,12 @@ class OpsPattern(Ruled):
             "keys",
             {"key_bytes": 4},
             "of 4 bytes are 4g at most, as positions of 4 bytes number them",
+            unless={"keys": Below((1 << 32) + 1)},
+        ),
+        Rule(
+            "keys",
+            {"structure": "string-btree"},
+            "of a string-btree are 4g at most, as numbers of 4 bytes stand for them",
             unless={"keys": Below((1 << 32) + 1)},
         ),
         Check(
@@ -630,6 +698,17 @@ class OpsSpec(MemorySpec):
             Region(self.placement_of(part), self.pattern.pages, size)
             for part, size in zip(self.part_names(), sizes, strict=True)
         ]
+
+    def build_s(self) -> float:
+        """Of an aged tree, two insertions and a deletion for each key."""
+        if self.pattern.build == "bulk":
+            return 0.0
+        return 3 * self.pattern.keys / len(self.cpus) / _AGED_PER_S
+
+    def set_up_s(self) -> float:
+        """The same on slow memory, and the sort that may go on when the time is over."""
+        sort = self.pattern.keys if self.pattern.operation == "sort" else 0
+        return super().set_up_s() + _SLOWER * (self.build_s() + sort / _SORTED_PER_S)
 
     def files(self) -> list[str]:
         """The file that the keys come from."""
@@ -826,10 +905,10 @@ REQUEST = RequestForm(
     expand=expand,
     help="""\
 A data structure is built with each of its parts on a node (btree: inner, leaves; hash: tags,
-entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
-output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
-join or merge. Without --place, every placement of every part over the nodes with memory is measured
-and shown as one table.
+entries; string-btree and string-hash: the same and strings; column: column, positions; relations:
+build, probe, table, copies, output; runs: runs, output; lsm: filters, fences, level0 to level3),
+and threads look up, insert, update, scan, filter, join, merge or sort. Without --place, every
+placement of every part over the nodes with memory is measured and shown as one table.
 
 Threads that insert or update have an index of their own each, with their share of the keys, or
 share one (--sharing shared). Those of churn (half lookups, a quarter each insertions and deletions)
@@ -848,5 +927,7 @@ says which of them tolerate slower memory.""",
         "ops --structure column --keys 256m --selectivity 0,1%,50%,100% --found positions,count",
         "ops --structure relations --keys 16m --partitions 1,256 --place table=node:2",
         "ops --structure runs,lsm --keys 16m",
+        "ops --structure runs --op sort --keys 16m --runs 8,64",
+        "ops --op lookup,scan --build bulk,aged --keys 4m",
     ),
 )

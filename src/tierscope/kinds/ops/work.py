@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from tierscope.analysis.whatif import Level, Range, Work, range_of, small_id, visits_of
 from tierscope.kinds.ops.spec import (
+    AGED_FILL,
     STRUCTURES,
     OpsPattern,
     OpsSpec,
@@ -27,7 +28,7 @@ _ROW = _ENTRY / CACHE_LINE
 _WRITTEN = 2
 """Lines moved for one that is written: it is fetched, and written back."""
 _BLOCK = 4096
-_WRITES = ("filter", "join", "merge")
+_WRITES = ("filter", "join", "merge", "sort")
 _CHANGED: dict[str, tuple[float, float]] = {
     "update": (1.0, 0.0),
     "insert": (0.0, 1.0),
@@ -69,6 +70,7 @@ def _name(pattern: OpsPattern, threads: int) -> str:
         f"{format_size(pattern.keys)} keys",
         "" if pattern.distribution == "uniform" else str(pattern.distribution),
         "shared" if pattern.sharing == "shared" else "",
+        "aged" if pattern.build == "aged" else "",
         f"{pattern.interleave} interleaved" if pattern.interleave > 1 else "",
         f"{pattern.partitions} partitions" if (pattern.partitions or 1) > 1 else "",
         counted(threads, "thread"),
@@ -116,15 +118,16 @@ def _btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """Of a node the keys are compared, then a child or a value is read."""
     assert pattern.inner_node
     assert pattern.leaf_node
-    _, leaves = _part_bytes(pattern, threads)
+    leaves = _part_bytes(pattern, threads)[1]
     for nodes in inner_levels(pattern, threads):
         lines = pattern.inner_node / CACHE_LINE
         yield Level("inner", 2, lines, nodes * pattern.inner_node)
     lines = pattern.leaf_node / CACHE_LINE
-    further = _scanned(pattern) * _ENTRY / pattern.leaf_node
+    aged = pattern.build == "aged"
+    further = _scanned(pattern) * _ENTRY / pattern.leaf_node / (AGED_FILL if aged else 1)
     changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
     yield Level("leaves", 2, lines + changed + moved * lines, leaves)
-    yield Level("leaves", further, lines * 2 * further, leaves, in_order=True)
+    yield Level("leaves", further, lines * 2 * further, leaves, in_order=not aged)
 
 
 def _scanned(pattern: OpsPattern) -> float:
@@ -136,11 +139,26 @@ def _scanned(pattern: OpsPattern) -> float:
 def _hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     """A group's tags, and an entry; of a group's entries the first line is prefetched, too. Of an
     index that is shared, a group's version is beside its tags."""
-    tags, entries = _part_bytes(pattern, threads)
+    tags, entries = _part_bytes(pattern, threads)[:2]
     changed, moved = _CHANGED.get(pattern.operation, (0.0, 0.0))
     locked = changed + moved if is_shared(pattern) else moved
     yield Level("tags", 1, 1 + locked, tags)
     yield Level("entries", 1, 2 + changed + moved, entries)
+
+
+def _string_btree(pattern: OpsPattern, threads: int) -> Iterator[Level]:
+    yield from _btree(pattern, threads)
+    yield _string(pattern, threads)
+
+
+def _string_hash(pattern: OpsPattern, threads: int) -> Iterator[Level]:
+    yield from _hash(pattern, threads)
+    yield _string(pattern, threads)
+
+
+def _string(pattern: OpsPattern, threads: int) -> Level:
+    """The key's own, which may lie on two lines; few others have the same tag or head."""
+    return Level("strings", 1, 2, _part_bytes(pattern, threads)[-1])
 
 
 def _column(pattern: OpsPattern, threads: int) -> Iterator[Level]:
@@ -168,8 +186,17 @@ def _relations(pattern: OpsPattern, threads: int) -> Iterator[Level]:
 
 def _runs(pattern: OpsPattern, threads: int) -> Iterator[Level]:
     runs, output = _part_bytes(pattern, threads)
+    if pattern.operation == "sort":
+        yield from _quicksort(runs / max(pattern.runs or 1, threads), threads)
     yield Level("runs", _ROW, _ROW, runs, in_order=True)
     yield Level("output", _ROW, _WRITTEN * _ROW, output, in_order=True)
+
+
+def _quicksort(run: float, threads: int) -> Iterator[Level]:
+    """Each thread goes over a run, then over each half of it, over each half of these..."""
+    while run > _BLOCK:
+        yield Level("runs", _ROW, _WRITTEN * _ROW, run * threads, in_order=True)
+        run /= 2
 
 
 def _lsm(pattern: OpsPattern, threads: int) -> Iterator[Level]:
@@ -196,6 +223,8 @@ def _halves(size: float) -> int:
 _LEVELS = {
     "btree": _btree,
     "hash": _hash,
+    "string-btree": _string_btree,
+    "string-hash": _string_hash,
     "column": _column,
     "relations": _relations,
     "runs": _runs,
