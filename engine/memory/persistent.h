@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "memory/device_range.h"
 #include "memory/mapping.h"
@@ -27,6 +28,13 @@ enum class Durable {
 // allocated (but of tmpfs, whose pages come with the first touch). Throws Unavailable where the
 // directory cannot be written or has no room.
 Descriptor make_unnamed_file(const std::string& directory, std::size_t bytes);
+
+// What shared files of tierscope's begin with.
+inline constexpr std::string_view kSharedMark = "tierscope-handover";
+
+// Opens a file of `bytes` or more that processes share. Throws Unavailable where it holds data that
+// is not tierscope's: its first bytes are neither zeros nor begin with kSharedMark.
+Descriptor open_shared_file(const std::string& path, std::size_t bytes);
 
 class PersistentMapping {
  public:
