@@ -139,16 +139,17 @@ PersistentMapping::PersistentMapping(std::size_t bytes, Pages pages, std::size_t
   if (wanted_.bound) bind(placement);
 }
 
-// Address space is reserved first, so that the file's mapping can be aligned.
+// Address space is reserved first, so that the file's mapping can be aligned. File systems that
+// hosts share (famfs) may know no MAP_SYNC, which is about durability and not about coherence.
 void PersistentMapping::map_file(std::size_t unit_bytes) {
   file_ = wanted_.backing == Backing::kFile ? make_unnamed_file(wanted_.path, bytes_)
                                             : open_shared_file(wanted_.path, bytes_);
   facts_ = facts_of(file_);
   memory_ = map_pages(bytes_, Pages::kBase, unit_bytes);
   data_ = memory_.get();
-  const int kind = facts_.dax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-  map_over(data_, bytes_, kind, file_, 0);
-  if (facts_.dax) require_synchronous();
+  const bool synchronous = facts_.dax && wanted_.backing == Backing::kFile;
+  map_over(data_, bytes_, synchronous ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED, file_, 0);
+  if (synchronous) require_synchronous();
 }
 
 void PersistentMapping::map_device(std::size_t unit_bytes) {
@@ -195,7 +196,7 @@ void PersistentMapping::map_over(std::byte* at, std::size_t bytes, int kind, con
   throw Unavailable(
       Cause::kStorage,
       fmt::format("{}: cannot be mapped{}: {}", wanted_.path,
-                  facts_.dax && !range_ ? " with MAP_SYNC" : "", std::strerror(errno)),
+                  (kind & MAP_SYNC) != 0 ? " with MAP_SYNC" : "", std::strerror(errno)),
       facts_.dax ? "use a namespace of mode fsdax or devdax" : "");
 }
 

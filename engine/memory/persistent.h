@@ -51,8 +51,8 @@ class PersistentMapping {
   // The array as its pool has it; null without a pool.
   const PoolArray* array() const { return array_; }
   int file() const { return file_.get(); }  // What is mapped; open as long as the mapping is.
-  // Whether pages have a node that the kernel tells, as those of a device of DAX have not.
-  bool has_page_nodes() const { return !synchronous_; }
+  // Whether pages have a node that the kernel tells, as those of DAX have not.
+  bool has_page_nodes() const { return !facts_.dax; }
   Durable durable_by() const { return durable_by_; }
 
   // The evidence `persistent`, of a measurement that did or did not make its stores durable.
