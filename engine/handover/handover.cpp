@@ -35,8 +35,10 @@ struct SharedLine {
 static_assert(sizeof(SharedLine) == kCacheLine);
 
 // Their places; the header comes first, as shared files are known by it.
-enum Place : std::size_t { kHeader, kJoined, kRequest, kAnswer, kFlags };
-enum Side : std::uint64_t { kInitiator, kResponder };
+enum Place : std::uint64_t { kHeader, kJoined, kRequest, kAnswer, kFlags };
+using Side = std::uint64_t;
+constexpr Side kInitiator = 0;
+constexpr Side kResponder = 1;
 
 // Fields of a request, and of an answer.
 enum : std::size_t { kSession, kNumber, kRounds, kBlockBytes, kCoherence, kFirstRound };

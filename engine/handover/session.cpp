@@ -30,11 +30,12 @@ std::span<std::byte> bytes_of(const PersistentMapping& memory) {
   return {memory.data(), kHandoverBytes};
 }
 
-// Each page, so that where they are can be read back.
-void touch(std::span<const std::byte> memory) {
+// Touches each page, so that where they are can be read back.
+std::span<std::byte> touched(std::span<std::byte> memory) {
   for (std::size_t at = 0; at < memory.size(); at += base_page_bytes()) {
     static_cast<void>(*static_cast<const volatile std::byte*>(&memory[at]));
   }
+  return memory;
 }
 
 void pin_to(int cpu) {
@@ -56,11 +57,10 @@ std::uint64_t whole_number(const std::string& word) {
 }  // namespace
 
 HandoverSession::HandoverSession(const Placement& placement, std::optional<int> responder_cpu)
-    : memory_(kHandoverBytes, Pages::kBase, base_page_bytes(), placement) {
-  touch(bytes_of(memory_));
-  initiator_.emplace(bytes_of(memory_), caches(), kPatienceS);
+    : memory_(kHandoverBytes, Pages::kBase, base_page_bytes(), placement),
+      initiator_(touched(bytes_of(memory_)), caches(), kPatienceS) {
   if (responder_cpu) start_responder(*responder_cpu);
-  if (initiator_->meet(responder_cpu ? kChildPatienceS : kOtherPatienceS)) return;
+  if (initiator_.meet(responder_cpu ? kChildPatienceS : kOtherPatienceS)) return;
   if (responder_cpu) {
     throw Failure(fmt::format("the responder did not start on CPU {}", *responder_cpu));
   }
@@ -79,7 +79,8 @@ void HandoverSession::start_responder(int cpu) {
     pin_to(cpu);
     serve_handovers(bytes_of(memory_), caches(), kPatienceS,
                     [parent] { return getppid() != parent; });
-  } catch (...) {  // The initiator says that nobody joined.
+  } catch (...) {
+    _exit(1);  // The initiator says that nobody joined.
   }
   _exit(0);
 }

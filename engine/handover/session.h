@@ -19,7 +19,7 @@ class HandoverSession {
   // Maps new memory, or the one that is shared with the other host. With a CPU, a process on it
   // answers; without, waits for a responder of another host. Throws Unavailable, Interrupted.
   HandoverSession(const Placement& placement, std::optional<int> responder_cpu);
-  HandoverInitiator& initiator() { return *initiator_; }
+  HandoverInitiator& initiator() { return initiator_; }
   const PersistentMapping& memory() const { return memory_; }
 
  private:
@@ -35,7 +35,7 @@ class HandoverSession {
   void start_responder(int cpu);
 
   PersistentMapping memory_;
-  std::optional<HandoverInitiator> initiator_;
+  HandoverInitiator initiator_;
   Process responder_;
 };
 
