@@ -37,7 +37,7 @@ def responder(
     """
     from tierscope.engine.handover import respond
     from tierscope.model.endpoint import EndpointKind, parse_target
-    from tierscope.plans.grammar import format_size, parse_size
+    from tierscope.plans.grammar import parse_size
 
     output.check()
     shared = parse_target(target, (EndpointKind.PMEM, EndpointKind.DAX), "handover-responder")
@@ -53,7 +53,7 @@ def responder(
     verdict = f"{served.wrong_words} words were wrong" if served.wrong_words else "all verified"
     output.emit(
         served.model_dump_json,
-        f"{served.rounds} blocks of {served.sessions} sessions, {format_size(served.bytes)}, "
+        f"{served.rounds:,} blocks in {served.sessions} repetitions, {served.bytes:,} bytes, "
         f"{verdict} ({served.instructions})",
     )
     passed = served.wrong_words == 0

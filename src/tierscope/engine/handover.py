@@ -15,7 +15,7 @@ class Served(Model):
     """What a responder did until it was stopped."""
 
     sessions: Count
-    """Initiators' sessions that it joined."""
+    """Initiators' sessions that it joined, one for each repetition."""
     rounds: Count
     bytes: Count
     """Compared."""
