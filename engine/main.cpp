@@ -16,6 +16,7 @@
 
 #include "errors.h"
 #include "gpu/self_check.h"
+#include "handover/session.h"
 #include "harness/kind.h"
 #include "harness/plan.h"
 #include "harness/session.h"
@@ -52,6 +53,8 @@ constexpr std::string_view kUsage =
     "       tierscope-engine wear DEVICE   how worn the drive of an NVMe controller is, as JSON\n"
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
     "       tierscope-engine pmem-check ...  crash tests of persistent memory; commands.h there\n"
+    "       tierscope-engine handover-responder ...  answer in memory that hosts share; session.h "
+    "there\n"
     "       tierscope-engine --version     print the version\n"
     "PLAN is a file of JSON; without it the plan comes from stdin. run and repetitions write "
     "events to\n"
@@ -157,6 +160,11 @@ int main(int argc, char** argv) {
   try {
     if (argc > 2 && std::string_view(argv[1]) == "pmem-check") {
       tierscope::print(tierscope::pmem_check({argv + 2, argv + argc}).dump() + "\n");
+      return tierscope::kDone;
+    }
+    if (argc > 2 && std::string_view(argv[1]) == "handover-responder") {
+      tierscope::end_with_parent();
+      tierscope::print(tierscope::handover_responder({argv + 2, argv + argc}).dump() + "\n");
       return tierscope::kDone;
     }
     if (argc == 3) return tierscope::command(argv[1], argv[2]);

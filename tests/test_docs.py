@@ -85,6 +85,12 @@ MORE = {
     "pmdk": "--size 1m --pairs 2 --budget 0.05",
     'pmdk --to "node:*" --op copy,triad --threads 1,all': "--size 1m --pairs 2 --budget 0.05",
     "persist --method nt-drain --block-size 256 --threads 1..all*2": "--budget 0.05",
+    "handover": "--budget 0.05",
+    "handover --to dax:/dev/dax0.0 --destroy-data dax0.0 --from cpus:0 --responder cpus:1": (
+        "--dry-run"
+    ),
+    "handover --to dax:/dev/dax0.0 --destroy-data dax0.0 --responder host": "--dry-run",
+    "handover-responder dax:/dev/dax0.0 --destroy-data dax0.0": "--help",
     "run --storage .": "--dry-run",
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",

@@ -20,6 +20,7 @@ FOUNDATION = {
 ALLOWED = {
     "access": {"access", "sampling"},
     "database": {"database", "access"},
+    "handover": {"handover", "access", "memory", "sampling", "threads"},
     "sampling": {"sampling"},
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
@@ -42,8 +43,17 @@ ALLOWED = {
         "access",
         "database",
         "gpu",
+        "handover",
     },
-    ".": {"harness", "pmem_check", "protocol", "storage", "topology", "gpu/self_check.h"},
+    ".": {
+        "handover",
+        "harness",
+        "pmem_check",
+        "protocol",
+        "storage",
+        "topology",
+        "gpu/self_check.h",
+    },
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
 (access, database, sampling, threads, memory, storage, gpu, topology) and the protocol never include

@@ -6,6 +6,9 @@
 #include <iterator>
 #include <utility>
 
+#include "memory/read_back.h"
+#include "memory/system_memory.h"
+
 namespace tierscope {
 
 namespace {
@@ -50,6 +53,17 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
   if (held != regions.end()) evidence["persistent"] = (*held)->persistent()->evidence(false);
   if (pages.size() > 1 && !traffic.empty()) evidence["traffic"] = by_node(traffic);
   if (!names.empty()) evidence["arrays"] = std::move(arrays);
+  return evidence;
+}
+
+nlohmann::ordered_json mapping_evidence(const PersistentMapping& memory,
+                                        const Placement& placement) {
+  nlohmann::ordered_json evidence{{"region_bytes", memory.size()}};
+  if (!memory.has_page_nodes()) return evidence;
+  const RegionReport report = count_pages(memory.data(), memory.size(), base_page_bytes());
+  if (placement.is_bound()) verify_placement(placement, base_page_bytes(), report);
+  evidence["pages"] = by_node(report.pages);
+  evidence["page_bytes"] = report.page_bytes;
   return evidence;
 }
 

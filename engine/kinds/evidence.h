@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kinds/node_traffic.h"
+#include "memory/persistent.h"
 #include "memory/region.h"
 #include "memory/traffic_counters.h"
 #include "threads/window.h"
@@ -23,6 +24,11 @@ namespace tierscope {
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
                                        std::span<const WalkedShare> walks = {},
                                        std::span<const std::string_view> names = {});
+
+// region_bytes of memory in a file, a device or a pool, and where its pages are, as far as they
+// tell: pages and page_bytes. Throws as region_evidence does.
+nlohmann::ordered_json mapping_evidence(const PersistentMapping& memory,
+                                        const Placement& placement);
 
 // What a measurement that writes compared, over all of its repetitions.
 struct Compared {

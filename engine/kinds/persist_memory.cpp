@@ -6,7 +6,6 @@
 
 #include "errors.h"
 #include "kinds/evidence.h"
-#include "memory/read_back.h"
 #include "memory/system_memory.h"
 
 namespace tierscope {
@@ -90,15 +89,7 @@ nlohmann::ordered_json PersistMemory::evidence(std::span<const WalkedShare> walk
     }
     return evidence;
   }
-  nlohmann::ordered_json evidence{{"region_bytes", mapping_->size()}};
-  if (mapping_->has_page_nodes()) {
-    const RegionReport report = count_pages(data(), mapping_->size(), base_page_bytes());
-    if (placement_ && placement_->is_bound()) {
-      verify_placement(*placement_, base_page_bytes(), report);
-    }
-    for (const auto& [node, count] : report.pages) evidence["pages"][std::to_string(node)] = count;
-    evidence["page_bytes"] = report.page_bytes;
-  }
+  nlohmann::ordered_json evidence = mapping_evidence(*mapping_, placement_);
   evidence["persistent"] = mapping_->evidence(reaches(method, mapping_->durable_by()));
   return evidence;
 }

@@ -38,7 +38,7 @@ class PersistMemory {
   std::shared_ptr<const int> written_;  // and what marks it as last written here.
   std::shared_ptr<Pool> pool_;          // Or own.
   std::optional<PersistentMapping> mapping_;
-  std::optional<Placement> placement_;
+  Placement placement_{};  // Of the pool.
 };
 
 }  // namespace tierscope

@@ -11,6 +11,7 @@
   ROW("core-latency", parse_core_latency)     \
   ROW("mapping", parse_mapping)               \
   ROW("persist", parse_persist)               \
+  ROW("handover", parse_handover)             \
   ROW("chain", parse_chain)                   \
   ROW("ops", parse_ops)                       \
   ROW("gpu-copy", parse_gpu_copy)             \

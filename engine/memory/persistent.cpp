@@ -21,6 +21,7 @@
 #include "memory/read_back.h"
 #include "memory/survival.h"
 #include "memory/system_memory.h"
+#include "sizes.h"
 
 namespace tierscope {
 namespace {
@@ -72,6 +73,39 @@ Descriptor make_unnamed_file(const std::string& directory, std::size_t bytes) {
   return file;
 }
 
+Descriptor open_shared_file(const std::string& path, std::size_t bytes) {
+  constexpr const char* kRemedy = "name a file of zeros; `truncate -s 64M PATH` makes one";
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file) {
+    throw Unavailable(
+        errno == EACCES || errno == EPERM || errno == EROFS ? Cause::kPermission : Cause::kStorage,
+        fmt::format("{}: {}", path, std::strerror(errno)), kRemedy);
+  }
+  struct stat found{};
+  fstat(file.get(), &found);
+  if (!S_ISREG(found.st_mode)) {
+    throw Unavailable(Cause::kStorage, path + " is no file that processes can share", kRemedy);
+  }
+  if (static_cast<std::size_t>(found.st_size) < bytes) {
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("{} has {} bytes; {} needed", path, found.st_size, bytes),
+                      kRemedy);
+  }
+  std::vector<char> chunk(kMiB);
+  for (std::size_t at = 0; at < bytes; at += chunk.size()) {
+    const std::size_t wanted = std::min(chunk.size(), bytes - at);
+    const ssize_t got = pread(file.get(), chunk.data(), wanted, static_cast<off_t>(at));
+    if (got != static_cast<ssize_t>(wanted)) {
+      throw Unavailable(Cause::kStorage, path + " cannot be read");
+    }
+    if (at == 0 && std::string_view(chunk.data(), chunk.size()).starts_with(kSharedMark)) break;
+    if (std::ranges::any_of(chunk, [](char c) { return c != 0; })) {
+      throw Unavailable(Cause::kOwnership, path + " holds data that is not tierscope's", kRemedy);
+    }
+  }
+  return file;
+}
+
 bool is_synchronous(const std::byte* at, const std::string& smaps) {
   std::ifstream lines(smaps);
   const auto wanted = reinterpret_cast<std::uintptr_t>(at);
@@ -92,7 +126,7 @@ PersistentMapping::PersistentMapping(std::size_t bytes, Pages pages, std::size_t
     : bytes_(bytes), wanted_(placement.persistent.value_or(Persistent{})), pool_(std::move(pool)) {
   if (wanted_.backing == Backing::kDevice) {
     map_device(unit_bytes);
-  } else if (wanted_.backing == Backing::kFile) {
+  } else if (wanted_.backing == Backing::kFile || wanted_.backing == Backing::kSharedFile) {
     map_file(unit_bytes);
   } else {
     map_array(unit_bytes, placement);
@@ -105,15 +139,17 @@ PersistentMapping::PersistentMapping(std::size_t bytes, Pages pages, std::size_t
   if (wanted_.bound) bind(placement);
 }
 
-// Address space is reserved first, so that the file's mapping can be aligned.
+// Address space is reserved first, so that the file's mapping can be aligned. File systems that
+// hosts share (famfs) may know no MAP_SYNC, which is about durability and not about coherence.
 void PersistentMapping::map_file(std::size_t unit_bytes) {
-  file_ = make_unnamed_file(wanted_.path, bytes_);
+  file_ = wanted_.backing == Backing::kFile ? make_unnamed_file(wanted_.path, bytes_)
+                                            : open_shared_file(wanted_.path, bytes_);
   facts_ = facts_of(file_);
   memory_ = map_pages(bytes_, Pages::kBase, unit_bytes);
   data_ = memory_.get();
-  const int kind = facts_.dax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-  map_over(data_, bytes_, kind, file_, 0);
-  if (facts_.dax) require_synchronous();
+  const bool synchronous = facts_.dax && wanted_.backing == Backing::kFile;
+  map_over(data_, bytes_, synchronous ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED, file_, 0);
+  if (synchronous) require_synchronous();
 }
 
 void PersistentMapping::map_device(std::size_t unit_bytes) {
@@ -160,7 +196,7 @@ void PersistentMapping::map_over(std::byte* at, std::size_t bytes, int kind, con
   throw Unavailable(
       Cause::kStorage,
       fmt::format("{}: cannot be mapped{}: {}", wanted_.path,
-                  facts_.dax && !range_ ? " with MAP_SYNC" : "", std::strerror(errno)),
+                  (kind & MAP_SYNC) != 0 ? " with MAP_SYNC" : "", std::strerror(errno)),
       facts_.dax ? "use a namespace of mode fsdax or devdax" : "");
 }
 

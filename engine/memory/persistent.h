@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "memory/device_range.h"
 #include "memory/mapping.h"
@@ -28,6 +29,13 @@ enum class Durable {
 // directory cannot be written or has no room.
 Descriptor make_unnamed_file(const std::string& directory, std::size_t bytes);
 
+// What shared files of tierscope's begin with.
+inline constexpr std::string_view kSharedMark = "tierscope-handover";
+
+// Opens a file of `bytes` or more that processes share. Throws Unavailable where it holds data that
+// is not tierscope's: its first bytes are neither zeros nor begin with kSharedMark.
+Descriptor open_shared_file(const std::string& path, std::size_t bytes);
+
 class PersistentMapping {
  public:
   // Maps new memory of `bytes`, a multiple of unit_bytes, which it is aligned to. Of `bound`
@@ -43,8 +51,8 @@ class PersistentMapping {
   // The array as its pool has it; null without a pool.
   const PoolArray* array() const { return array_; }
   int file() const { return file_.get(); }  // What is mapped; open as long as the mapping is.
-  // Whether pages have a node that the kernel tells, as those of a device of DAX have not.
-  bool has_page_nodes() const { return !synchronous_; }
+  // Whether pages have a node that the kernel tells, as those of DAX have not.
+  bool has_page_nodes() const { return !facts_.dax; }
   Durable durable_by() const { return durable_by_; }
 
   // The evidence `persistent`, of a measurement that did or did not make its stores durable.

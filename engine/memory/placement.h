@@ -42,12 +42,13 @@ enum class Backing {
   kPool,         // Objects of a libpmemobj pool, whose addresses are taken once.
   kPoolObjects,  // The same, whose object ids are translated for each element.
   kDevice,       // A character device of DAX.
+  kSharedFile,   // A file that exists, which other processes map too.
 };
 
 // Memory that a file or a device holds, in place of anonymous memory.
 struct Persistent {
   Backing backing;
-  std::string path;         // A directory to make files in, or a device.
+  std::string path;         // A directory to make files in, a device, or the shared file.
   std::size_t offset = 0;   // Of a device: nothing before it is touched.
   std::string destroy{};    // Of a device: its name, which says that its data may be destroyed.
   std::string backed_by{};  // What the user says that keeps it: "battery".

@@ -7,11 +7,12 @@ namespace tierscope {
 namespace {
 
 Persistent read_persistent(const ObjectReader& reader) {
-  static constexpr std::array<std::pair<std::string_view, Backing>, 4> kBackings{
+  static constexpr std::array<std::pair<std::string_view, Backing>, 5> kBackings{
       {{"file", Backing::kFile},
        {"pool", Backing::kPool},
        {"pool-objects", Backing::kPoolObjects},
-       {"device", Backing::kDevice}}};
+       {"device", Backing::kDevice},
+       {"shared-file", Backing::kSharedFile}}};
   return {.backing = reader.choice("backing", kBackings),
           .path = reader.text("path"),
           .offset = reader.bytes("offset"),

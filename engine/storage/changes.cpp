@@ -26,7 +26,7 @@ namespace tierscope {
 namespace {
 
 constexpr std::uint64_t kPage = kCellBytes;
-constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSample = 64;  // Pages.
 
 // Reads around the page cache where the file system can, so that it is left as it is.
@@ -36,7 +36,7 @@ class Contents {
       : file_(file),
         entry_(entry),
         direct_(reopen(file, O_RDONLY | O_DIRECT)),
-        memory_(make_aligned(kChunk)) {}
+        memory_(make_aligned(kReadAtOnce)) {}
 
   // The offset of the first page of [offset, offset + bytes) that tierscope did not write.
   std::optional<std::uint64_t> foreign(std::uint64_t offset, std::uint64_t bytes) {
@@ -97,9 +97,9 @@ std::string foreign_contents(const Descriptor& file, const FileEntry& entry) {
   Contents contents(file, entry);
   std::optional<std::uint64_t> foreign;
   if (entry.keep && changed) {
-    for (std::uint64_t at = 0; at < size && !foreign; at += kChunk) {
+    for (std::uint64_t at = 0; at < size && !foreign; at += kReadAtOnce) {
       if (interrupted()) throw Interrupted();
-      foreign = contents.foreign(at, std::min(kChunk, size - at));
+      foreign = contents.foreign(at, std::min(kReadAtOnce, size - at));
     }
   } else {
     for (const std::uint64_t page : sampled_pages((size + kPage - 1) / kPage, entry)) {

@@ -21,7 +21,7 @@ std::string remedy_for(const struct stat& found) {
   return "name a regular file";
 }
 
-struct stat status_of(const Descriptor& file) {
+struct stat look_again(const Descriptor& file) {
   struct stat found{};
   if (fstat(file.get(), &found) != 0) throw Failure(std::strerror(errno), Cause::kStorage);
   return found;
@@ -38,7 +38,7 @@ Descriptor look_at(const std::string& path, bool writes) {
   }
   if (!writes) return real;
   Descriptor seen = open_without_links(path, O_PATH);
-  if (seen && !S_ISLNK(status_of(seen).st_mode)) return seen;
+  if (seen && !S_ISLNK(look_again(seen).st_mode)) return seen;
   throw Unavailable(Cause::kOwnership,
                     fmt::format("{} is, or lies behind, a symbolic link, and is not written", path),
                     fmt::format("name the file itself: {}", path_of(real)));
@@ -54,7 +54,7 @@ int open_foreign(const std::string& path, bool overwrite, int flags) {
                       fmt::format("to lose what it holds: --overwrite {}", path));
   }
   const Descriptor seen = look_at(path, writes);
-  const struct stat found = status_of(seen);
+  const struct stat found = look_again(seen);
   const std::string wrong = not_plain(found);
   const bool links_matter = writes || !S_ISREG(found.st_mode);
   if (!wrong.empty() && links_matter) {

@@ -12,7 +12,7 @@
 namespace tierscope {
 namespace {
 
-std::string complaint(const std::string& line) {
+std::string complaint_about(const std::string& line) {
   try {
     parse_repetition_line(line);
     return "";
@@ -38,16 +38,17 @@ TEST(RepetitionLine, AddsAPlan) {
 }
 
 TEST(RepetitionLine, IsStrict) {
-  EXPECT_EQ(complaint(R"({"repetition": "a"})"), "line.seconds: is missing");
-  EXPECT_EQ(complaint(R"({"repetition": "a", "seconds": 0})"),
+  EXPECT_EQ(complaint_about(R"({"repetition": "a"})"), "line.seconds: is missing");
+  EXPECT_EQ(complaint_about(R"({"repetition": "a", "seconds": 0})"),
             "line.seconds: 0 is not above 0 and at most 86400");
-  EXPECT_EQ(complaint(R"({"repetition": "a", "seconds": 1, "soon": 1})"),
+  EXPECT_EQ(complaint_about(R"({"repetition": "a", "seconds": 1, "soon": 1})"),
             "line.soon: is not a known key");
-  EXPECT_EQ(complaint(R"({"plan": {}, "repetition": "a"})"), "line.repetition: is not a known key");
-  EXPECT_EQ(complaint(R"({"repetition": "a", "repetition": "b"})"),
+  EXPECT_EQ(complaint_about(R"({"plan": {}, "repetition": "a"})"),
+            "line.repetition: is not a known key");
+  EXPECT_EQ(complaint_about(R"({"repetition": "a", "repetition": "b"})"),
             "line: has the key 'repetition' twice");
-  EXPECT_EQ(complaint("[]"), "line: is not an object");
-  EXPECT_NE(complaint(""), "");
+  EXPECT_EQ(complaint_about("[]"), "line: is not an object");
+  EXPECT_NE(complaint_about(""), "");
 }
 
 TEST(LineReader, GivesLinesAndALastOneWithoutANewline) {

@@ -44,6 +44,8 @@ def root_entries() -> list[Entry]:
         _written("report", "Write a run's report as one HTML file.", LOOK),
         _written("pmem-check", "Check that persistent memory survives crashes consistently.", LOOK,
                  "pmem_check:pmem_check", group="pmem"),
+        _written("handover-responder", "Answer hand-overs of another host in shared memory.",
+                 MEMORY, "handover:responder", group="pmem"),
         _written("list", "List the kept runs.", LOOK, "list:list_runs", group="runs"),
         _written("tag", "Tag a run.", LOOK, "list:tag", group="runs"),
         _written("query", "Query all kept runs in SQL.", LOOK, group="runs"),

@@ -113,6 +113,11 @@ _ROWS = (
     Kind("mapping", "Measure mapping, populating and unmapping memory.", group="memory"),
     Kind("persist", "Measure the cost of persistent stores.", group="pmem"),
     Kind(
+        "handover",
+        "Measure blocks that two processes or hosts hand over in shared memory.",
+        group="pmem",
+    ),
+    Kind(
         "chain",
         "Measure chains of dependent reads, writes, flushes and atomics.",
         group="memory",

@@ -79,6 +79,7 @@ METRICS: dict[str, Metric] = {
     "sm_latency_max": _TIME,
     "updates": Metric("1/s", "higher"),
     "time_per_update": _TIME,
+    "handover_time": Metric("ns", "lower", "hand-over"),
     "exchange_latency": Metric("ns", "lower", "exchange"),
     "tries_per_update": Metric("ratio", "lower"),
     "time_per_load": _TIME,

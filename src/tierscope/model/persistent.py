@@ -13,10 +13,11 @@ OBJECTS = (
     "order, partitioned, with isa auto, all arrays in one place"
 )
 
-Backing = Literal["file", "pool", "pool-objects", "device"]
+SHARED = "shared-file goes with handover only"
+Backing = Literal["file", "pool", "pool-objects", "device", "shared-file"]
 """file: a mapped file of our own; pool: objects of a libpmemobj pool, whose addresses are taken
 once; pool-objects: the same, whose object ids are translated for each element; device: a character
-device of DAX."""
+device of DAX; shared-file: a file that exists and that processes, of several hosts perhaps, map."""
 
 BackedBy = Literal["", "battery"]
 """Empty: the user declares none."""
@@ -27,7 +28,7 @@ class Persistent(Ruled):
 
     backing: Backing
     path: Annotated[str, Field(pattern="^/", max_length=4096)]
-    """A directory to make files in, or a device."""
+    """A directory to make files in, a device, or the shared file."""
     offset: Annotated[int, Field(ge=0, le=1 << 50)] = 0
     """First byte used of a device."""
     destroy: Annotated[str, Field(max_length=256), MadeBy("destroy-data")] = ""
@@ -40,7 +41,12 @@ class Persistent(Ruled):
     rules: ClassVar[tuple[Ruling, ...]] = (
         Prunes("offset", unless={"backing": "device"}),
         Prunes("destroy", unless={"backing": "device"}),
-        refuses({"bound": True, "backing": "device"}, because="does not go with backing device"),
+        *(
+            refuses(
+                {"bound": True, "backing": backing}, because=f"does not go with backing {backing}"
+            )
+            for backing in ("device", "shared-file")
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.metric import COMPARED
-from tierscope.model.persistent import OBJECTS, Persistent
+from tierscope.model.persistent import OBJECTS, SHARED, Persistent
 from tierscope.model.property import IN_BYTES, MadeBy, remember
 from tierscope.model.rules import (
     Check,
@@ -59,6 +59,7 @@ Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
 Prefetchers = Literal["as-found", "on", "off"]
 """Hardware prefetchers of the CPUs that measure: left alone, or switched for the repetitions."""
 _NO_OBJECTS = refuses({"persistent.backing": "pool-objects"}, because=OBJECTS)
+_NOT_SHARED = refuses({"persistent.backing": "shared-file"}, because=SHARED)
 _BY_PLAN = refuses(
     {"policy": "first-touch"}, because="first-touch is for the arrays of bandwidth only"
 )
@@ -143,9 +144,9 @@ class Placement(Ruled):
         return sum(share.weight for share in self.nodes) if self.policy == "weighted" else 1
 
 
-ArrayPlacement = Annotated[Placement, Obeys((_NO_OBJECTS,))]
+ArrayPlacement = Annotated[Placement, Obeys((_NO_OBJECTS, _NOT_SHARED))]
 """A placement of memory that is reached by addresses."""
-ChosenPlacement = Annotated[Placement, Obeys((_BY_PLAN, _NO_OBJECTS))]
+ChosenPlacement = Annotated[Placement, Obeys((_BY_PLAN, _NO_OBJECTS, _NOT_SHARED))]
 """The same, by the plan, not by which thread comes first."""
 NodePlacement = Annotated[
     Placement,

@@ -65,6 +65,23 @@ def _cpus_of(topology: Topology, endpoint: Endpoint, number: int) -> list[int]:
     return usable
 
 
+def other_core(topology: Topology, cpu: int, kind: str) -> int:
+    """Return a CPU of another core of the same node, else the nearest to that.
+
+    Raises UserError, which names the kind, where this process may use one CPU only.
+    """
+    own = next((node for node in topology.nodes if cpu in node.cpus), None)
+    near = own.cpus if own else []
+    core = next((core for core in topology.siblings if cpu in core), [cpu])
+    usable = [one for one in topology.cpus if one != cpu]
+    if not usable:
+        raise UserError(
+            f"{kind} takes two CPUs, and this process may use CPU {cpu} only "
+            "(cgroup or CPU affinity)"
+        )
+    return min(usable, key=lambda one: (one in core, one not in near, one))
+
+
 def check_target(topology: Topology, endpoint: Target) -> None:
     """Raise UserError where a node of a target has no memory in use."""
     for number in endpoint.numbers:

@@ -103,3 +103,16 @@ def test_devdax_is_overwritten_only_where_its_name_was_given(tmp_path: Path, dev
         assert evidence["device"] == name
         assert evidence["offset"] >= 4 << 20
         assert one["evidence"]["verified"]
+
+
+def test_two_processes_hand_blocks_over_on_devdax(tmp_path: Path, devdax: str) -> None:
+    done = tierscope(
+        "handover", "--to", f"dax:/dev/{devdax}", "--destroy-data", devdax, "--block-size",
+        "64,64k", "--from", "node:0", "--responder", "node:1", "--json", "--out", tmp_path,
+    )  # fmt: skip
+    found = json.loads(done.stdout)["results"]
+    assert len(found) == 4
+    for one in found:
+        assert one["status"] == "measured", one
+        assert one["evidence"]["persistent"]["mapping"] == "device"
+        assert one["evidence"]["handover"]["rounds"] > 0

@@ -9,7 +9,7 @@ from pydantic import Field
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
 from tierscope.model.path import Traffic, of_operation
-from tierscope.model.persistent import OBJECTS
+from tierscope.model.persistent import OBJECTS, SHARED
 from tierscope.model.property import (
     ACCESS_SIZE,
     IN_BYTES,
@@ -208,6 +208,7 @@ class BandwidthSpec(Threads, MemorySpec):
             },
             because=OBJECTS,
         ),
+        refuses({"placement.persistent.backing": "shared-file"}, because=SHARED),
         Check(
             "pattern.size",
             "has fewer accesses than there are threads",

@@ -56,7 +56,7 @@ TargetPlacement = Annotated[
                 because="of a checkpoint's memory is bind: one node",
             ),
             refuses(
-                {"persistent.backing": ("pool-objects", "device")},
+                {"persistent.backing": ("pool-objects", "device", "shared-file")},
                 because="of a checkpoint's memory is file or pool",
             ),
         )

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Initiator, Target
-from tierscope.model.errors import UserError
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import IN_BYTES, PAGES, SIZE, MadeBy, Property
 from tierscope.model.rules import Differs, Ruled, Ruling, Same, refuses
@@ -183,7 +182,7 @@ def _pairs(request: Request, topology: Topology) -> list[tuple[int, int]]:
                 "writer", f"CPU {writers[0]} is the reader; name another one as the writer"
             )
         return found
-    return [(reader, _nearest(topology, reader)) for reader in readers]
+    return [(reader, machine.other_core(topology, reader, request.kind)) for reader in readers]
 
 
 def _cpus(request: Request, topology: Topology, option: str) -> list[int]:
@@ -204,20 +203,6 @@ def _any_cpu(topology: Topology) -> list[int]:
         raise machine.no_initiator(topology)
     node = Initiator(kind=EndpointKind.NODE, numbers=(nodes[0].number,))
     return machine.initiator_cpus(topology, node)[:1]
-
-
-def _nearest(topology: Topology, reader: int) -> int:
-    """Return the writer that is taken unasked: another core of the reader's node, else any."""
-    own = next((node for node in topology.nodes if reader in node.cpus), None)
-    near = own.cpus if own else []
-    core = next((core for core in topology.siblings if reader in core), [reader])
-    usable = [cpu for cpu in topology.cpus if cpu != reader]
-    if not usable:
-        raise UserError(
-            f"core-latency takes two CPUs, and this process may use CPU {reader} only "
-            "(cgroup or CPU affinity)"
-        )
-    return min(usable, key=lambda cpu: (cpu in core, cpu not in near, cpu))
 
 
 def _homes(request: Request, topology: Topology) -> list[str | Target]:
