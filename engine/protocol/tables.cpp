@@ -859,8 +859,9 @@ constexpr Rule kRules328[] = {{"read_percent", "goes with operation mix", kTests
 constexpr Table kIoPattern{kIoPatternFields, kRules328};
 
 constexpr Field kIoJobFields[] = {
-    {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields32},
+    {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields33},
+    {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "buffers", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants291},
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},
