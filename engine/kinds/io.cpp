@@ -57,7 +57,7 @@ class Io : public State {
  public:
   explicit Io(IoSpec spec) : spec_(std::move(spec)), samples_(spec_), targets_(spec_) {
     for (const IoJobSpec& job : spec_.jobs) {
-      cpus_.insert(cpus_.end(), job.cpus.begin(), job.cpus.end());
+      cpus_.insert(cpus_.end(), job.threads.begin(), job.threads.end());
     }
   }
   ~Io() override { runner_.reset(); }
@@ -71,7 +71,7 @@ class Io : public State {
       std::size_t first = 0;
       for (const IoJobSpec& job : spec_.jobs) {
         jobs_.push_back(std::make_unique<IoJob>(job, leases.files(), first));
-        first += job.cpus.size();
+        first += job.threads.size();
       }
       std::vector<dev_t> devices;
       for (const auto& job : jobs_) {
@@ -114,7 +114,7 @@ class Io : public State {
       if (job->region() != nullptr) regions.push_back(job->region());
     }
     if (!regions.empty()) evidence = region_evidence(regions);
-    evidence["cpus"] = cpus_;
+    for (const IoThread* const thread : threads_) evidence["cpus"].push_back(thread->last_cpu());
     observe_drives(evidence);
     nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
@@ -172,7 +172,7 @@ class Io : public State {
       if (gpu >= 0 && std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
     }
     watch_.reset();
-    if (!gpus.empty()) watch_ = watch_gpu_io(gpus, spec_.work.backend->name, cpus_.front());
+    if (!gpus.empty()) watch_ = watch_gpu_io(gpus, spec_.work.backend->name, cpus_.front().front());
   }
 
   void observe_drives(nlohmann::ordered_json& evidence) const {
@@ -239,7 +239,7 @@ class Io : public State {
   IoSpec spec_;
   IoSamples samples_;
   IoTargets targets_;
-  std::vector<int> cpus_;
+  CpuSets cpus_;  // Of each thread.
   std::vector<std::unique_ptr<IoJob>> jobs_;
   std::vector<IoThread*> threads_;                      // Of all jobs, one job after the other.
   std::vector<std::span<IoThread* const>> threads_of_;  // Those of each job.

@@ -46,7 +46,7 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first)
       stride_((std::size_t{spec_.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
               kCellBytes),
       rule_(rule_of(spec_)),
-      work_(job.cpus.size()) {
+      work_(job.threads.size()) {
   make_threads();
 }
 
@@ -59,7 +59,7 @@ std::size_t IoJob::slots() const {
 double IoJob::begin_of(std::size_t thread) const {
   const CommonFile& common = job_.files.common;
   const double own =
-      job_.shared ? static_cast<double>(thread) / static_cast<double>(job_.cpus.size()) : 0;
+      job_.shared ? static_cast<double>(thread) / static_cast<double>(job_.threads.size()) : 0;
   if (spec_.pattern.writes() || common.parts == 1) return own;
   const double parts = common.parts;
   const double within = job_.shared ? own / parts : 0;
@@ -68,7 +68,7 @@ double IoJob::begin_of(std::size_t thread) const {
 
 // Random numbers go on from repetition to repetition, and sequential threads from where they were.
 void IoJob::make_threads() {
-  const std::size_t threads = job_.cpus.size();
+  const std::size_t threads = job_.threads.size();
   for (std::size_t i = 0; i < threads; ++i) {
     const double share = begin_of(i);
     RequestStream stream(spec_.pattern,
@@ -168,7 +168,7 @@ void IoJob::lease_buffers(Leases& leases, Team& team) {
     return;
   }
   const std::size_t bytes = stride_ * slots();
-  const std::array keys{RegionKey{bytes * job_.cpus.size(), Pages::kBase, *placement}};
+  const std::array keys{RegionKey{bytes * job_.threads.size(), Pages::kBase, *placement}};
   region_ = leases.regions(keys, team).front().region;
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].buffers.place(region_->data() + i * bytes, slots(), stride_);

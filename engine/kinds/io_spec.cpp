@@ -153,17 +153,18 @@ void take_part(const Reader& pattern, IoJobSpec& job) {
 IoJobSpec read_job(const Reader& job) {
   IoJobSpec found;
   found.name = job.text("name");
-  found.cpus = job.integers("cpus");
+  found.threads = read_threads(job);
   found.buffers = read_io_buffers(job.object("buffers"));
   found.files = read_files(job.object("files"));
   found.shared = job.boolean("shared");
   const bool made = found.files.kind != TargetSpec::Kind::kDevice;
   const auto count = static_cast<std::size_t>(found.files.count);
-  job.check(tables::kIoJobFiles, !made || found.shared || count == 1 || count == found.cpus.size());
+  job.check(tables::kIoJobFiles,
+            !made || found.shared || count == 1 || count == found.threads.size());
   found.own = job.has("pattern");
   if (found.own) {
     found.work = read_work(job.object("pattern"));
-    found.work.threads = found.cpus.size();
+    found.work.threads = found.threads.size();
   }
   return found;
 }
@@ -191,7 +192,7 @@ IoSpec read_io_spec(const ObjectReader& measurement) {
   const Reader pattern = measurement.object("pattern");
   spec.work = read_work(pattern);
   for (const IoJobSpec& job : spec.jobs) {
-    if (!job.own) spec.work.threads += job.cpus.size();
+    if (!job.own) spec.work.threads += job.threads.size();
   }
   for (IoJobSpec& job : spec.jobs) {
     if (job.own) {

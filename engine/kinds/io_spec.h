@@ -10,6 +10,7 @@
 #include "sampling/rule.h"
 #include "storage/pattern.h"
 #include "storage/target_files.h"
+#include "threads/cpu_sets.h"
 
 namespace tierscope {
 
@@ -53,7 +54,7 @@ struct IoWork {
 
 struct IoJobSpec {
   std::string name;
-  std::vector<int> cpus;  // One a thread.
+  CpuSets threads;  // The CPUs that each may run on.
   IoBuffers buffers;
   TargetSpec files;
   bool shared;  // All threads go over all files.

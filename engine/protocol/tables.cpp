@@ -906,8 +906,9 @@ constexpr Rule kRules354[] = {{"read_percent", "goes with operation mix", kTests
 constexpr Table kIoPattern{kIoPatternFields, kRules354};
 
 constexpr Field kIoJobFields[] = {
-    {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
+    {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
+    {.name = "name", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 4200},
     {.name = "buffers", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants317},
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},

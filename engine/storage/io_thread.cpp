@@ -1,6 +1,7 @@
 #include "storage/io_thread.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -103,6 +104,7 @@ void IoThread::end() {
     for (std::size_t file = 0; file < names_.size(); ++file) synced(static_cast<int>(file), false);
   }
   finished_ns_ = now_ns();
+  last_cpu_ = sched_getcpu();
   end_sample(finished_ns_);
   sample_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
 }

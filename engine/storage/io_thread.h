@@ -85,6 +85,7 @@ class IoThread {
   Tally& tally(std::uint64_t sample) { return tallies_[sample % 2]; }
 
   std::int64_t finished_ns() const { return finished_ns_; }
+  int last_cpu() const { return last_cpu_; }  // On which it ended.
   // What each slot's last operation was, for those that it had any of.
   std::span<const IoRequest> last_requests() const { return requests_; }
   std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
@@ -130,6 +131,7 @@ class IoThread {
   std::int64_t opened_ns_ = 0;  // When the run began.
   std::int64_t due_ns_ = 0;     // Of the next operation of an open loop.
   std::int64_t finished_ns_ = 0;
+  int last_cpu_ = -1;
 
   RunQueueDelay* queue_ = nullptr;  // Of the run.
   Tally tallies_[2];

@@ -50,7 +50,8 @@ def refusal(text: str) -> str:
 def test_a_job_is_a_thread_for_each_clone_with_files_named_as_by_fio() -> None:
     found = spec("[a]\nsize=8m\nnumjobs=2\nrw=randread\nioengine=libaio\niodepth=4\nnrfiles=2\n")
     assert [job["name"] for job in found["jobs"]] == ["a.0", "a.1"]
-    assert [job["cpus"] for job in found["jobs"]] == [[0], [1]]
+    assert [job["cpu_sets"] for job in found["jobs"]] == [[MACHINE.cpus]] * 2
+    assert found["initiator"] == "cpus:0-7"
     files = found["jobs"][1]["files"]
     assert (files["directory"], files["stem"], files["count"], files["size"], files["keep"]) == (
         "/data", "a.1.", 2, 4 * MIB, True,
@@ -114,10 +115,13 @@ def test_names_by_filename_format() -> None:
 
 def test_cpus_nodes_and_buffers() -> None:
     found = spec("[a]\nsize=1m\nnumjobs=3\ncpus_allowed=2,5\nnuma_mem_policy=bind:1\n")
-    assert [job["cpus"] for job in found["jobs"]] == [[2], [5], [2]]
+    assert [job["cpu_sets"] for job in found["jobs"]] == [[[2, 5]]] * 3
     assert found["jobs"][0]["buffers"]["placement"]["nodes"] == [{"node": 1}]
     near = spec("[a]\nsize=1m\nnuma_cpu_nodes=1\n")
-    assert near["jobs"][0]["cpus"] == [4]
+    assert near["jobs"][0]["cpus"] == MACHINE.nodes[1].cpus
+    assert near["initiator"] == "node:1"
+    split = spec("[a]\nsize=1m\nnumjobs=3\ncpus_allowed=2,5\ncpus_allowed_policy=split\n")
+    assert [job["cpus"] for job in split["jobs"]] == [[2], [5], [2]]
     assert near["jobs"][0]["buffers"]["placement"]["nodes"] == [{"node": 1}]
     spread = spec("[a]\nsize=1m\nnuma_mem_policy=interleave:0-1\n")
     assert spread["jobs"][0]["buffers"]["placement"]["policy"] == "interleave"

@@ -72,6 +72,15 @@ def test_files_of_gdsio_itself_are_read_as_they_are(there: dict[str, int]) -> No
     assert "overwrite" not in one
 
 
+def test_a_file_of_another_s_that_is_shorter_than_asked_is_refused(there: dict[str, int]) -> None:
+    there["/data/x"] = MIB
+    with pytest.raises(UserError, match=f"/data/x has {MIB} bytes, and {4 * MIB} are needed; make"):
+        found("-f /data/x -s 4M")
+    assert found("-f /data/x -s 1M").jobs[0].size == MIB
+    there[MANIFEST] = 100  # Now it is tierscope's own, and is extended.
+    assert found("-f /data/x -s 4M").jobs[0].size == 4 * MIB
+
+
 def test_files_of_others_are_written_after_a_word_only(there: dict[str, int]) -> None:
     there["/data/gdsio.0"] = 8 * MIB
     with pytest.raises(

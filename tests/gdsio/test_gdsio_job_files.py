@@ -95,7 +95,8 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
         ("", "x.gdsio: no job found; a job begins with [job1]"),
         ("[global]\nrw=read\n", "x.gdsio: no job found; a job begins with [job1]"),
         ("rw=read\n", "x.gdsio:1: 'rw' is outside any section such as [global]"),
-        ("[iob1]\n", "x.gdsio:1: section [iob1] is neither [global] nor [job...]; did you mean"),
+        ("[]\n", "x.gdsio:1: the section has no name; [global], or a job's"),
+        ("[globl]\nrw=read\n", "x.gdsio:2: 'rw' belongs in [global], not in [globl]"),
         (f"{JOB}{JOB}", "x.gdsio:4: section [job1] begins at x.gdsio:1 already"),
         (f"{JOB}nonsense\n", "x.gdsio:4: 'nonsense' is neither [SECTION] nor KEY=VALUE nor # c"),
         (
@@ -103,7 +104,7 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
             "x.gdsio:2: unknown key 'hs'; [global] takes size, start_offset, bs,",
         ),
         ("[job1]\nnum_thread=4\n", "x.gdsio:2: unknown key 'num_thread'; did you mean 'num_thre"),
-        ("[global]\nnum_threads=4\n", "x.gdsio:2: 'num_threads' belongs in a [job...] section"),
+        ("[global]\nnum_threads=4\n", "x.gdsio:2: 'num_threads' belongs in a job's section"),
         (f"{JOB}rw=read\n", "x.gdsio:4: 'rw' belongs in [global], not in [job1]"),
         (f"{JOB}size=2G\n", "x.gdsio:4: 'size' was given before, at x.gdsio:3: size"),
         (f"{JOB}num_threads=\n", "x.gdsio:4: num_threads: the value is missing"),
@@ -113,7 +114,7 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
         (f"[global]\nrw=rread\n{JOB}", "x.gdsio:2: rw: 'rread' is not one of read, write, randre"),
         (f"[global]\ndo_verify=yes\n{JOB}", "x.gdsio:2: do_verify: 'yes' is not a whole number f"),
         (f"[global]\nenable_nvlinks=1\n{JOB}", "x.gdsio:2: enable_nvlinks: cuFile decides by its"),
-        ("[job1]\nrdma_url=http://x\n", "x.gdsio:2: rdma_url: I/O over an RDMA URL needs NVIDIA'"),
+        ("[job1]\nrdma_url=http://x\n", "x.gdsio:2: rdma_url: rdma_url needs NVIDIA's own client"),
         ("[job1]\nfilename=$DATA/x\n", "x.gdsio:2: filename: the environment has no variable 'DA"),
         (
             f"{JOB}[job2]\nfilename=/y\nsize=1G\nstart_offset=4K\n",

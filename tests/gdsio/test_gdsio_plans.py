@@ -64,7 +64,7 @@ def test_a_command_line_of_the_guide(words: str) -> None:
         "large": True,
     }  # fmt: skip
     assert job["buffers"] == {"memory": "device", "gpu": int(given["-d"])}
-    assert len(job["cpus"]) == threads
+    assert len(job["cpu_sets"]) == threads
     made = spec(words)
     assert made["initiator"] == f"gpu:{given['-d']}"
     assert made["target"] == f"file:{given['-D']}"
@@ -90,7 +90,7 @@ def test_the_guide_s_job_file_of_random_reads() -> None:
     assert [job["files"]["directory"] for job in made["jobs"]] == [
         f"/mnt/nfs/ib{port}/data/0/gds_dir" for port in range(4)
     ]
-    assert all(len(job["cpus"]) == 16 for job in made["jobs"])
+    assert all(len(job["cpu_sets"]) == 16 for job in made["jobs"])
     near = set(MACHINE.nodes[0].cpus)
     assert all(set(job["cpus"]) <= near for job in made["jobs"])
     assert made["sampling"]["budget_s"] == 120
@@ -188,7 +188,13 @@ def test_without_a_size_files_are_read_as_they_are() -> None:
     assert the_job("-f /data/x -T 1")["files"] == {"path": "/data/x"}
     jobs = spec("-D /data -w 2 -T 1")["jobs"]
     assert [job["files"] for job in jobs] == [{"path": "/data/gdsio.0"}, {"path": "/data/gdsio.1"}]
-    assert [len(job["cpus"]) for job in jobs] == [1, 1]
+    assert [len(job["cpu_sets"]) for job in jobs] == [1, 1]
+
+
+def test_without_a_time_each_file_is_gone_over_once() -> None:
+    found = spec("-D /data -w 2 -s 1G -i 1M")
+    assert IoSpec.model_validate(found).one_repetition
+    assert found["pattern"]["amount"] == GIB
 
 
 def test_foreign_files_are_written_after_a_word_only() -> None:
@@ -212,11 +218,11 @@ def test_devices_are_read_and_never_written() -> None:
 def test_batches() -> None:
     """Without -B, one thread has -w operations in flight over -w files, as the original prints."""
     one = the_job("-x 6 -d 0 -s 8K -i 4K -D /data -I 1 -w 10")
-    assert (len(one["cpus"]), one["files"]["count"], one["shared"]) == (1, 10, True)
+    assert (len(one["cpu_sets"]), one["files"]["count"], one["shared"]) == (1, 10, True)
     assert pattern("-x 6 -d 0 -s 8K -i 4K -D /data -I 1 -w 10")["depth"] == 10
     assert pattern("-x 6 -d 0 -s 8K -i 4K -D /data -I 1 -w 10")["amount"] == 80 << 10
     several = the_job("-x 7 -s 1G -D /data -w 4 -B 16")
-    assert (len(several["cpus"]), several["files"]["count"], several["shared"]) == (4, 4, False)
+    assert (len(several["cpu_sets"]), several["files"]["count"], several["shared"]) == (4, 4, False)
     assert pattern("-x 7 -s 1G -D /data -w 4 -B 16")["depth"] == 16
     assert pattern("-x 0 -s 1G -D /data -w 4")["depth"] == 1
     assert refusal("-x 0 -s 1G -D /data -B 4") == "-B: batches go with -x 6 or -x 7, and -x is 0"
@@ -272,7 +278,11 @@ def test_flags_of_jobs_come_in_groups(words: str) -> None:
 
 
 def test_threads_are_on_the_node_asked_for_or_near_the_gpu() -> None:
-    assert set(the_job("-D /data -s 1G -w 9 -n 1")["cpus"]) == set(MACHINE.nodes[1].cpus)
+    job = the_job("-D /data -s 1G -w 9 -n 1")
+    assert job["cpu_sets"] == [MACHINE.nodes[1].cpus] * 9
+    assert job["cpus"] == MACHINE.nodes[1].cpus
+    jobs = spec("-f /data/a -s 1G -w 1 -n 1 -f /data/b -s 1G -w 1 -n 1")["jobs"]
+    assert [job["cpu_sets"] for job in jobs] == [[MACHINE.nodes[1].cpus]] * 2
     assert set(the_job("-D /data -s 1G -w 9 -d 3")["cpus"]) == set(MACHINE.nodes[1].cpus)
     host = the_job("-D /data -s 1G -w 2 -n 1 -x 1")
     assert host["buffers"]["placement"]["nodes"] == [{"node": 1}]
@@ -331,7 +341,7 @@ def test_what_changes_nothing_is_said() -> None:
         ("-D /a -d 0 -d 1 -s 1G", "-d is given twice for -D /a"),
         ("-d 0 -D /a -s 1G -D /b -d 1", "-d is before the first -f or -D, and other flags"),
         ("-D /a -s 1G -p", "-p: cuFile decides by itself whether data crosses NVLink"),
-        ("-D /a -s 1G -P rdma://x", "-P: I/O over an RDMA URL needs NVIDIA's own client and"),
+        ("-D /a -s 1G -P rdma://x", "-P: rdma_url needs NVIDIA's own client and"),
         ("-D /a -s 1G -U -a 4K -I 2", "-U and -a contradict each other; give one"),
         ("-D /a -s 1G -d 16", "there is no GPU 16; this machine's GPUs are 0, 1, 2"),
         ("-D /a -s 1G -n 7", "-D /a: node 7 has no memory to use; nodes: 0, 1"),

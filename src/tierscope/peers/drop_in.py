@@ -25,7 +25,6 @@ from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu import gpu_numbered, home_node, host_nodes
 from tierscope.plans.grammar import parse_choice
-from tierscope.plans.pinning import one_per_core_first
 from tierscope.report.summary import warnings_of
 from tierscope.runs.measure import Outcome, measure
 
@@ -246,14 +245,20 @@ def usable_cpus(topology: Topology, number: int) -> list[int]:
 
 
 def cpus_of_node(topology: Topology, node: int) -> list[int]:
-    """Return the CPUs for threads by a node, in the order in which threads take them."""
-    cpus = usable_cpus(topology, node) or topology.cpus
-    return one_per_core_first(cpus, topology.siblings)
+    """Return the CPUs of a node that threads may use; of one without any, all."""
+    return usable_cpus(topology, node) or topology.cpus
 
 
 def cpus_of_gpu(topology: Topology, number: int) -> list[int]:
-    """Return the CPUs for threads by a GPU, in the order in which threads take them."""
+    """Return the CPUs by a GPU that threads may use."""
     return cpus_of_node(topology, home_node(topology, gpu_numbered(topology, number)))
+
+
+def on_any_of(cpus: Iterable[int], threads: int) -> dict[str, Any]:
+    """Return the fields of a job whose threads each run on any of these CPUs, as the scheduler has
+    it: peers pin no thread to a CPU, where it would have to wait for what else runs there."""
+    allowed = sorted(set(cpus))
+    return {"cpus": allowed, "cpu_sets": [allowed] * threads}
 
 
 def io_spec(

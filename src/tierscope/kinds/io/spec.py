@@ -21,9 +21,10 @@ from tierscope.model.io import (
     PathFiles,
 )
 from tierscope.model.property import MadeBy
-from tierscope.model.rules import Check, Distinct, Ruled, Ruling
+from tierscope.model.rules import Check, Distinct, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
+from tierscope.model.threads import Threads
 from tierscope.model.time_series import TimeSeries
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
@@ -121,13 +122,13 @@ def _contents(pattern: IoPattern) -> tuple[int, bool]:
     return cell, pattern.backend in GPU_BACKENDS
 
 
-class IoJob(Ruled):
+class IoJob(Threads):
     """Threads that go over the same files, with buffers in the same memory."""
 
     name: Annotated[str, Field(max_length=4200)] = ""
     """The part that its figures are of, where there are several jobs."""
     cpus: Annotated[Cpus, MadeBy("threads")]
-    """One a thread; a CPU may come several times."""
+    """One a thread, and a CPU may come several times; with ``cpu_sets``, all CPUs of the sets."""
     buffers: Buffers
     files: Files
     shared: bool = False
@@ -147,9 +148,9 @@ class IoJob(Ruled):
             lambda job: (
                 job.shared
                 or isinstance(job.files, DeviceFiles)
-                or job.files.count in (1, len(job.cpus))
+                or job.files.count in (1, job.thread_count)
             ),
-            ("cpus", "shared"),
+            ("cpus", "cpu_sets", "shared"),
         ),
     )
 
@@ -182,6 +183,7 @@ class IoSpec(MeasurementSpec):
     extra_properties: ClassVar[dict[str, type]] = {
         "blocks": str,
         "threads": int,
+        "cpu_sets": str,
         "memory": str,
         "size": int,
         "jobs": int,
@@ -306,13 +308,13 @@ class IoSpec(MeasurementSpec):
         return "bandwidth" if largest >= _BANDWIDTH_FROM else "iops"
 
     def thread_cpus(self) -> list[int]:
-        """One thread a CPU, all jobs'."""
+        """The CPUs of all jobs' threads."""
         return [cpu for job in self.jobs for cpu in job.cpus]
 
     def regions(self) -> list[Region]:
         """The buffers that lie in host memory."""
         return [
-            Region(job.buffers.placement, "base", _buffer_bytes(pattern), len(job.cpus))
+            Region(job.buffers.placement, "base", _buffer_bytes(pattern), job.thread_count)
             for job, pattern in self.worked()
             if job.buffers.placement is not None
         ]
@@ -340,7 +342,8 @@ class IoSpec(MeasurementSpec):
         return {
             **first,
             **({"beside": "; ".join(beside)} if beside else {}),
-            "threads": len(self.thread_cpus()),
+            "threads": sum(job.thread_count for job in self.jobs),
+            **first_job.pinned_as(),
             "memory": ", ".join(memories),
             **({"size": first_job.files.size} if first_job.files.size else {}),
             **({"jobs": len(self.jobs)} if len(self.jobs) > 1 else {}),
@@ -409,7 +412,7 @@ class IoSpec(MeasurementSpec):
         """Seconds for making files, and for an amount that a repetition moves whatever its time."""
         filled = sum(job.files.most_bytes for job in self.jobs) / _SLOWEST_FILL_BYTES_PER_S
         operations = sum(
-            (pattern.amount or 0) / min(pattern.sizes) * len(job.cpus)
+            (pattern.amount or 0) / min(pattern.sizes) * job.thread_count
             for job, pattern in self.worked()
         )
         longest = min(operations / _SLOWEST_OPERATIONS_PER_S, self.pattern.time_limit_s or math.inf)

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tierscope.engine.targets import path_facts
+from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
-from tierscope.model.topology import Topology
+from tierscope.model.topology import Node, Topology
 from tierscope.peers.drop_in import (
     cpus_of_gpu,
     io_spec,
     is_foreign,
     memory_node,
+    on_any_of,
     one_file,
     own_files,
     refuse_device,
@@ -21,7 +23,6 @@ from tierscope.peers.drop_in import (
 )
 from tierscope.peers.fio.jobs import Job
 from tierscope.plans.gpu import require_gpus
-from tierscope.plans.pinning import one_per_core_first
 
 MAX_CLONES = 256
 """Threads of jobs that run together."""
@@ -293,17 +294,26 @@ def spec_of(
     ``overwrite``: files may be anybody's. Raises UserError for CPUs, nodes and GPUs that are not
     there.
     """
-    jobs = [_job(number, one, topology, overwrite) for number, one in enumerate(targets)]
+    jobs = [_job(one, topology, overwrite) for one in targets]
     patterns = [_pattern(target) for target in targets]
     for job, pattern in zip(jobs, patterns, strict=True):
         if pattern != patterns[0] or (pattern.get("rate") and len(jobs) > 1):
             job["pattern"] = pattern
     first = targets[0].job
     budget = first.of("runtime") if first.of("time_based") else 0.05
-    gpu, cpu = jobs[0]["buffers"].get("gpu"), jobs[0]["cpus"][0]
-    node = next((n.number for n in topology.nodes if cpu in n.cpus), 0)
-    initiator = f"node:{node}" if gpu is None else f"gpu:{gpu}"
+    gpu = jobs[0]["buffers"].get("gpu")
+    initiator = _initiator(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
     return io_spec(_id(first), initiator, jobs, patterns[0], budget, min(_SAMPLE_S, budget / 4))
+
+
+def _initiator(cpus: Sequence[int], topology: Topology) -> str:
+    node = _node_of(cpus, topology)
+    return f"cpus:{format_ranges(tuple(cpus))}" if node is None else f"node:{node.number}"
+
+
+def _node_of(cpus: Sequence[int], topology: Topology) -> Node | None:
+    """Return the node that has all of these CPUs, if one has."""
+    return next((node for node in topology.nodes if set(cpus) <= set(node.cpus)), None)
 
 
 def _id(job: Job) -> str:
@@ -365,7 +375,7 @@ def _writes(job: Job) -> dict[str, Any]:
     }
 
 
-def _job(index: int, target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
+def _job(target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
     clone = target.clone
     if clone.job.engine.name == "libcufile":
         require_gpus(topology)
@@ -373,44 +383,43 @@ def _job(index: int, target: Target, topology: Topology, overwrite: bool) -> dic
         gpu = gpus[clone.number % len(gpus)]
         cpus = cpus_of_gpu(topology, gpu)
         buffers: dict[str, Any] = {"memory": "device", "gpu": gpu}
-        cpu = cpus[clone.number % len(cpus)]
     else:
-        cpu = _cpu(index, clone, topology)
-        buffers = {"memory": "host", "placement": _placement(clone.job, cpu, topology)}
+        cpus = _cpus(clone, topology)
+        buffers = {"memory": "host", "placement": _placement(clone.job, cpus, topology)}
     return {
         "name": clone.part,
-        "cpus": [cpu],
+        **on_any_of(cpus, 1),
         "buffers": buffers,
         "files": _files(target, overwrite),
         "shared": True,
     }
 
 
-def _cpu(index: int, clone: Clone, topology: Topology) -> int:
-    """Return the CPU of a thread: one of those that its job names, else of all, in turn."""
+def _cpus(clone: Clone, topology: Topology) -> list[int]:
+    """Return the CPUs that a thread may run on: those that its job names, else all; with
+    cpus_allowed_policy=split one of them, in turn."""
     job = clone.job
     name = next((n for n in ("cpus_allowed", "cpumask", "numa_cpu_nodes") if n in job.values), "")
     if not name:
-        every = one_per_core_first(topology.cpus, topology.siblings)
-        return every[index % len(every)]
+        return topology.cpus
     if name == "numa_cpu_nodes":
         nodes = job.of(name)
         found = [cpu for node in nodes for cpu in usable_cpus(topology, node)]
         if not found:
             raise job.fail(name, f"nodes {', '.join(map(str, nodes))} have no CPUs to use")
-        found = one_per_core_first(found, topology.siblings)
-    else:
-        found = list(job.of(name))
-        missing = [cpu for cpu in found if cpu not in topology.cpus]
-        if missing:
-            raise job.fail(name, f"CPU {missing[0]} is not there, or may not be used")
-    return found[clone.number % len(found)]
+        return found
+    found = list(job.of(name))
+    missing = [cpu for cpu in found if cpu not in topology.cpus]
+    if missing:
+        raise job.fail(name, f"CPU {missing[0]} is not there, or may not be used")
+    split = job.of("cpus_allowed_policy") == "split"
+    return [found[clone.number % len(found)]] if split else found
 
 
-def _placement(job: Job, cpu: int, topology: Topology) -> dict[str, Any]:
+def _placement(job: Job, cpus: Sequence[int], topology: Topology) -> dict[str, Any]:
     place, policy = job.where("numa_mem_policy"), job.of("numa_mem_policy")
     if policy.mode == "local":
-        own = next((node for node in topology.nodes if cpu in node.cpus), None)
+        own = _node_of(cpus, topology)
         wanted = own.number if own and own.total_bytes else None
         return {"policy": "bind", "nodes": [{"node": memory_node(topology, wanted, place)}]}
     if policy.mode == "bind" and len(policy.nodes) > 1:

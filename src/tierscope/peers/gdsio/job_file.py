@@ -1,4 +1,4 @@
-"""gdsio's job files (``[global]``, ``[job...]``, KEY=VALUE, ``$ENV``) and its command line."""
+"""gdsio's job files (``[global]``, a section for each job, KEY=VALUE, ``$ENV``) and its command line."""
 
 import os
 import re
@@ -79,11 +79,8 @@ def parse_jobs(text: str, name: str, environment: Mapping[str, str]) -> Request:
 
 def _check_section(section: JobValues, before: Mapping[str, JobValues]) -> None:
     name = section.name
-    if name != "global" and not name.startswith("job"):
-        nearest = did_you_mean(name, ("global", "job1"))
-        raise UserError(
-            f"{section.place}: section [{name}] is neither [global] nor [job...]{nearest}"
-        )
+    if not name:
+        raise UserError(f"{section.place}: the section has no name; [global], or a job's")
     if name in before:
         raise UserError(f"{section.place}: section [{name}] begins at {before[name].place} already")
 
@@ -100,7 +97,7 @@ def _set(
             f"[{section.name}] takes {', '.join(allowed)}"
         )
     if key not in allowed:
-        right = "a [job...] section" if option.of_job else "[global]"
+        right = "a job's section" if option.of_job else "[global]"
         raise UserError(f"{place}: '{key}' belongs in {right}, not in [{section.name}]")
     before = section.values.get(option.name)
     if before is not None:

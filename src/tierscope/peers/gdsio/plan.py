@@ -12,6 +12,7 @@ from tierscope.peers.drop_in import (
     io_spec,
     is_foreign,
     memory_node,
+    on_any_of,
     one_file,
     own_files,
     refuse_overwriting,
@@ -43,10 +44,17 @@ def _looked_up(work: Workload, job: Job, overwrite: bool) -> Job:
         job = replace(job, path=facts.real)
     if job.size is None and facts.kind == "missing":
         raise UserError(f"{job.place}: {path} is missing; give -s (size), so that it can be made")
-    foreign = job.is_directory and is_foreign(facts)
+    another_s = is_foreign(facts)
+    foreign = job.is_directory and another_s
     if foreign and work.writes and not overwrite:
         raise refuse_overwriting(path, job.place)
     size = job.size
+    needed = work.offset + (size or 0)
+    if another_s and not work.writes and facts.size is not None and facts.size < needed:
+        raise UserError(
+            f"{job.place}: {path} has {facts.size} bytes, and {needed} are needed; make -s (size) "
+            "smaller, or name another file"
+        )
     if size is None and facts.size is not None:
         size = max(0, facts.size - work.offset)
     return replace(job, size=size, foreign=foreign)
@@ -99,6 +107,7 @@ def _pattern(work: Workload, require: str | None) -> dict[str, Any]:
         "offset": work.offset,
         "seed": work.seed,
         "verify": work.verify,
+        "ramp_s": 0,  # As a job without a ramp: one repetition, which goes over each file once.
     }
     if work.buffered:
         pattern["cache"] = "as-found"
@@ -120,10 +129,12 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
     cpus = _cpus(work, job, topology)
     common = {"name": job.name, "buffers": _buffers(work, job, topology)}
     if not job.is_directory:
-        return [{**common, "cpus": cpus, "files": _file(work, job, job.path, overwrite)}]
+        files = _file(work, job, job.path, overwrite)
+        return [{**common, **on_any_of(cpus, work.threads(job)), "files": files}]
     if job.size is not None and not overwrite and not job.foreign:
         files = own_files(job.path, STEM, job.threads, work.offset + job.size, keep=True)
-        return [{**common, "cpus": cpus, "files": files, "shared": work.one_thread_each}]
+        threads = on_any_of(cpus, work.threads(job))
+        return [{**common, **threads, "files": files, "shared": work.one_thread_each}]
     if work.one_thread_each:
         raise UserError(
             f"{job.place}: with -x 6 and 7 and without -B one thread goes over all files, which "
@@ -133,10 +144,10 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
         {
             **common,
             "name": f"{job.name} {STEM}{number}",
-            "cpus": [cpu],
+            **on_any_of(cpus, 1),
             "files": _file(work, job, f"{job.path}/{STEM}{number}", overwrite),
         }
-        for number, cpu in enumerate(cpus)
+        for number in range(work.threads(job))
     ]
 
 
@@ -158,9 +169,7 @@ def _node(job: Job, topology: Topology) -> int:
 
 
 def _cpus(work: Workload, job: Job, topology: Topology) -> list[int]:
-    """Return a CPU for each thread: of the node asked for, of the GPU's, of the first."""
+    """Return the CPUs of threads: of the node asked for, of the GPU's, of the first."""
     if work.transfer.gpu and job.node is None:
-        ordered = cpus_of_gpu(topology, job.gpu)
-    else:
-        ordered = cpus_of_node(topology, _node(job, topology))
-    return [ordered[number % len(ordered)] for number in range(work.threads(job))]
+        return cpus_of_gpu(topology, job.gpu)
+    return cpus_of_node(topology, _node(job, topology))

@@ -150,7 +150,7 @@ def _refuse(request: Request, transfer: int) -> None:
         url = job.values.get("rdma_url")
         if url is not None:
             raise UserError(
-                f"{url.place}: I/O over an RDMA URL needs NVIDIA's own client and server, which "
+                f"{url.place}: rdma_url needs NVIDIA's own client and server, which "
                 "are not public; mount the storage and name a file or directory"
             )
     unaligned, align = values.get("unaligned"), values.get("align")
