@@ -576,6 +576,27 @@ def test_the_recipe_redis_reads_what_it_has_stored(tmp_path: Path) -> None:
     assert list(seen) == ["0"]
 
 
+def test_a_look_that_waits_does_not_put_off_the_next(
+    monkeypatch: pytest.MonkeyPatch, here: Topology, tmp_path: Path
+) -> None:
+    looks = 0
+
+    def waits_first(*_: Any, **__: Any) -> dict[int, int]:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            time.sleep(0.5)
+        else:
+            (tmp_path / "seen-again").touch()
+        return {0: looks * MIB}
+
+    monkeypatch.setattr("tierscope.kinds.effect.measurer.own_memory", waits_first)
+    code = f'import os, time\nwhile not os.path.exists("{tmp_path}/seen-again"): time.sleep(0.01)'
+    outcome = run(here, tmp_path, python(code), placement="as-found", rounds="1", timeout="8s")
+    (measurement,) = outcome.run.measurements
+    assert measurement.status == "measured", measurement.reason
+
+
 def test_the_recipe_jvm_has_its_pauses(tmp_path: Path) -> None:
     installed("java")
     words = (

@@ -58,7 +58,7 @@ _STRAY = 0.01
 _FIRST_LOOK_S = 0.02
 _LONGEST_GAP_S = 1.0
 _LOOKING = 20
-"""Time between two looks at the pages, in multiples of what the last one took."""
+"""Time between two looks at the pages, in multiples of the CPU time that the last one took."""
 _GRACE_S = 5.0
 """Time that a program gets between SIGTERM and SIGKILL."""
 _NEARLY = 0.9
@@ -284,8 +284,11 @@ class Run:
                     limit = self._spec.timeout_s
                     raise ProgramError(Cause.TIMEOUT, f"it had not ended after {limit:g} s")
                 elif now >= look_at:
+                    began = time.thread_time()
                     self._look()
-                    took = time.monotonic() - now
+                    # By the clock, a look that waits for a CPU would put off the next one: a
+                    # short program would end before its memory is seen.
+                    took = time.thread_time() - began
                     gap = min(2 * gap, _LONGEST_GAP_S)
                     look_at = time.monotonic() + max(gap, _LOOKING * took)
 
