@@ -14,9 +14,12 @@
 
 namespace tierscope::database {
 
-// Loading inserts all keys, in random order among as many others, which are then deleted.
+// Loading inserts all keys, in random order among as many others; once all slices are loaded, aging
+// deletes the others. A slice that aged before another is loaded would free leaves for its keys:
+// how full leaves are would depend on which threads ran first.
 class AgedSharedBtree : public SharedBtree {
  public:
+  static constexpr bool kAged = true;
   using SharedBtree::SharedBtree;
 
   static std::array<std::size_t, 2> bytes(std::uint64_t count, Options options) {
@@ -35,6 +38,12 @@ class AgedSharedBtree : public SharedBtree {
           at < count ? key_at(at) : between(count, key_at, at - count);
       if (key) insert(*key, value_of(*key));
     }
+  }
+
+  template <typename KeyAt>
+  void age(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
+    const Permutation order(2 * count);
+    const Ranks own = share_of(2 * count, slices, slice);
     for (std::uint64_t i = own.first; i < own.first + own.count; ++i) {
       const std::uint64_t at = order.at(i);
       if (at < count) continue;
@@ -58,6 +67,7 @@ class AgedSharedBtree : public SharedBtree {
 // The same for threads that do not share a tree: nodes are alike in both.
 class AgedBtree : public Btree {
  public:
+  static constexpr bool kAged = true;
   AgedBtree(const std::array<std::byte*, 2>& memory, std::uint64_t count, const Options& options)
       : Btree(memory, count, options), made_(memory, count, options) {}
 
@@ -68,6 +78,10 @@ class AgedBtree : public Btree {
   template <typename KeyAt>
   void load(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
     made_.load(count, key_at, slice, slices);
+  }
+  template <typename KeyAt>
+  void age(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
+    made_.age(count, key_at, slice, slices);
   }
   // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): instead of loading inner nodes
   void finish_load() { BtreeNodes::operator=(made_.nodes()); }

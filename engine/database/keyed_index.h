@@ -149,16 +149,22 @@ class KeyedIndex : public Structure {
       }
       tables_.emplace_back(at, ranks.count, options_);
     }
-    on_threads([this](std::size_t thread) {
-      const std::size_t table = table_of(thread);
-      const Ranks& ranks = ranks_[table];
-      const bool shared = ranks_.size() == 1;
-      const std::uint64_t count = inserts() ? ranks.count - held_back(ranks.count) : ranks.count;
-      const auto key_at = [&](std::uint64_t i) {
-        return spec_.keys->at(ranks.first + (inserts() ? loaded_rank(i) : i));
-      };
-      tables_[table].load(count, key_at, shared ? thread : 0, shared ? spec_.threads : 1);
-    });
+    const auto load_slices = [&](auto load_slice) {
+      on_threads([&](std::size_t thread) {
+        const std::size_t table = table_of(thread);
+        const Ranks& ranks = ranks_[table];
+        const bool shared = ranks_.size() == 1;
+        const std::uint64_t count = inserts() ? ranks.count - held_back(ranks.count) : ranks.count;
+        const auto key_at = [&](std::uint64_t i) {
+          return spec_.keys->at(ranks.first + (inserts() ? loaded_rank(i) : i));
+        };
+        load_slice(tables_[table], count, key_at, shared ? thread : 0, shared ? spec_.threads : 1);
+      });
+    };
+    load_slices([](Table& table, const auto&... slice) { table.load(slice...); });
+    if constexpr (requires { Table::kAged; }) {
+      load_slices([](Table& table, const auto&... slice) { table.age(slice...); });
+    }
     for (Padded& table : tables_) table.finish_load();
   }
 

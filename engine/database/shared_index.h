@@ -153,10 +153,11 @@ class SharedIndex : public Structure {
 
   void load(const OnThreads& on_threads) {
     table_ = std::make_unique<Table>(memory_, spec_.keys->size(), options_);
-    on_threads([this](std::size_t thread) {
-      const auto key_at = [this](std::uint64_t i) { return spec_.keys->at(rank_of_loaded(i)); };
-      table_->load(loaded(), key_at, thread, spec_.threads);
-    });
+    const auto key_at = [this](std::uint64_t i) { return spec_.keys->at(rank_of_loaded(i)); };
+    on_threads([&](std::size_t thread) { table_->load(loaded(), key_at, thread, spec_.threads); });
+    if constexpr (requires { Table::kAged; }) {
+      on_threads([&](std::size_t thread) { table_->age(loaded(), key_at, thread, spec_.threads); });
+    }
     table_->finish_load();
     on_threads([this](std::size_t thread) {
       Thread& own = threads_[thread];

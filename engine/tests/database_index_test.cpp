@@ -212,7 +212,9 @@ TEST(AgedBtree, LeavesLieInAnotherOrderThanTheirKeys) {
   constexpr std::uint64_t kKeys = 20000;
   const Keys keys(kKeys);
   Placed<AgedBtree> placed(kKeys, {256, 512});
-  placed.table.load(kKeys, [&](std::uint64_t i) { return keys.at(i); }, 0, 1);
+  const auto key_at = [&](std::uint64_t i) { return keys.at(i); };
+  placed.table.load(kKeys, key_at, 0, 1);
+  placed.table.age(kKeys, key_at, 0, 1);
   placed.table.finish_load();
   EXPECT_EQ(placed.table.size(), kKeys);
   const auto* const first = placed.second.get();
@@ -231,7 +233,9 @@ TEST(AgedBtree, LeavesLieInAnotherOrderThanTheirKeys) {
 TEST(AgedBtree, HoldsKeysThatLieSideBySide) {
   constexpr std::uint64_t kKeys = 3000;
   Placed<AgedBtree> placed(kKeys, {128, 128});
-  placed.table.load(kKeys, [](std::uint64_t i) { return i; }, 0, 1);
+  const auto key_at = [](std::uint64_t i) { return i; };
+  placed.table.load(kKeys, key_at, 0, 1);
+  placed.table.age(kKeys, key_at, 0, 1);
   placed.table.finish_load();
   for (std::uint64_t key = 0; key < kKeys; ++key) ASSERT_NE(placed.table.find(key), nullptr);
   EXPECT_EQ(placed.table.scan(0, 2 * kKeys).entries, kKeys);

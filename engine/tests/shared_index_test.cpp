@@ -370,6 +370,9 @@ TEST(AgedSharedBtree, HoldsItsKeysInLeavesThatAreHalfEmpty) {
   on_threads(kThreads)([&](std::size_t thread) {
     table.load(kKeys, [&](std::uint64_t i) { return keys.at(i); }, thread, kThreads);
   });
+  on_threads(kThreads)([&](std::size_t thread) {
+    table.age(kKeys, [&](std::uint64_t i) { return keys.at(i); }, thread, kThreads);
+  });
   table.finish_load();
   Scanned expected{.entries = kKeys};
   for (std::uint64_t i = 0; i < kKeys; ++i) {
