@@ -1,8 +1,8 @@
 """`tierscope nvbandwidth` against nvbandwidth itself: the same test cases, in turn, on one machine.
 
 Needs a GPU and nvbandwidth v0.8 or newer, on PATH or named by $NVBANDWIDTH. Both print
-`SUM <test case> <value>`, the sum over the GPUs or pairs of GPUs; for latencies, too. Some two
-minutes on one GPU, six on two.
+`SUM <test case> <value>`, the sum over the GPUs or pairs of GPUs; for latencies, too. $PAIRS sets
+how many pairs (default 3): some 30 seconds each on one GPU, two minutes on two.
 """
 
 import os
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pairs import Comparison, take_turns
 
-PAIRS = 3
+PAIRS = int(os.environ.get("PAIRS", "3"))
 V08 = [str(index) for index in range(35)]
 """The single-node test cases of v0.8 by index, which v0.10's follow; v0.8 itself runs no others."""
 CACHED = (

@@ -1,4 +1,4 @@
-"""gdsio's job files (``[global]``, a section for each job, KEY=VALUE, ``$ENV``) and its command line."""
+"""gdsio's job files (``[global]``, a section for each job, KEY=VALUE, ``$ENV``) and command line."""
 
 import os
 import re
