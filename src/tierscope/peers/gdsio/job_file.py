@@ -1,4 +1,4 @@
-"""gdsio's job files (``[global]``, a section for each job, KEY=VALUE, ``$ENV``) and command line."""
+"""gdsio's command line and its job files (``[global]``, a section a job, KEY=VALUE, ``$ENV``)."""
 
 import os
 import re
