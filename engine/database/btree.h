@@ -172,8 +172,11 @@ class BtreeNodes {
   std::uint64_t* values(Leaf* node) const { return keys(node) + shape_.entries; }
   const std::uint64_t* values(const Leaf* node) const { return keys(node) + shape_.entries; }
 
-  static void fetch(const void* node, std::size_t bytes) {
-    const auto* const first = static_cast<const std::byte*>(node);
+  // All lines of a node of a level, 0 a leaf, at once: a search would wait for them one by one (Chen
+  // et al., "Improving index performance through prefetching", SIGMOD 2001).
+  void fetch_node(std::uint32_t number, unsigned level) const {
+    const std::size_t bytes = level > 0 ? shape_.inner_bytes : shape_.leaf_bytes;
+    const std::byte* const first = (level > 0 ? inner_ : leaves_) + number * bytes;
     for (std::size_t line = 0; line < bytes; line += kCacheLine) __builtin_prefetch(first + line);
   }
 
@@ -274,11 +277,7 @@ class Btree : public BtreeNodes {
 
   void finish_load() { load_inner(); }
 
-  std::uint64_t* find(std::uint64_t key) const {
-    std::uint32_t at = root_;
-    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
-    return find_in(leaf(at), key);
-  }
+  std::uint64_t* find(std::uint64_t key) const { return find_in(leaf(leaf_of(key)), key); }
 
   // All go down a level at a time; each has the node that it comes to fetched meanwhile.
   void find_group(std::span<const std::uint64_t> wanted, std::uint64_t** found) const {
@@ -287,11 +286,7 @@ class Btree : public BtreeNodes {
     for (unsigned level = depth_; level > 0; --level) {
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         at[i] = child_of(inner(at[i]), wanted[i]);
-        if (level > 1) {
-          fetch(inner(at[i]), shape_.inner_bytes);
-        } else {
-          fetch(leaf(at[i]), shape_.leaf_bytes);
-        }
+        fetch_node(at[i], level - 1);
       }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) found[i] = find_in(leaf(at[i]), wanted[i]);
@@ -326,14 +321,13 @@ class Btree : public BtreeNodes {
 
   // Up to `length` entries from the first key on that is not below this one, in order.
   Scanned scan(std::uint64_t key, std::uint64_t length) const {
-    std::uint32_t at = root_;
-    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
+    std::uint32_t at = leaf_of(key);
     std::size_t place = place_in(leaf(at), key);
     Scanned found;
     while (at != kNone && length > 0) {
       const Leaf* const node = leaf(at);
       at = node->next;
-      if (at != kNone) fetch(leaf(at), shape_.leaf_bytes);
+      if (at != kNone) fetch_node(at, 0);
       const std::size_t end = std::min<std::uint64_t>(node->count, place + length);
       for (std::size_t i = place; i < end; ++i) found.sum += keys(node)[i] + values(node)[i];
       found.entries += end - std::min(place, end);
@@ -344,6 +338,17 @@ class Btree : public BtreeNodes {
   }
 
  private:
+  // The leaf that has the key, if any has.
+  std::uint32_t leaf_of(std::uint64_t key) const {
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) {
+      fetch_node(at, level);
+      at = child_of(inner(at), key);
+    }
+    fetch_node(at, 0);
+    return at;
+  }
+
   // Keys of a child are not below the key before it.
   std::uint32_t child_of(Inner* node, std::uint64_t key) const {
     const std::uint64_t* const borders = keys(node);

@@ -99,7 +99,7 @@ class SharedBtree : public BtreeNodes {
       }
       found = {found.entries + here.entries, found.sum + here.sum};
       if (next == kNone) break;
-      fetch(leaf(next), shape_.leaf_bytes);
+      fetch_node(next, 0);
       at = {next, VersionLock(leaf(next)->version).version()};
     }
     return found;
@@ -170,11 +170,7 @@ class SharedBtree : public BtreeNodes {
     const std::uint32_t number = peek(children(node)[place]);
     const VersionLock lock(node->version);
     if (!lock.is_still(at.version)) return std::nullopt;
-    if (level > 1) {
-      fetch(inner(number), shape_.inner_bytes);
-    } else {
-      fetch(leaf(number), shape_.leaf_bytes);
-    }
+    fetch_node(number, level - 1);
     const Seen below{number, lock_of(number, level - 1).version()};
     return lock.is_still(at.version) ? std::optional(below) : std::nullopt;
   }
