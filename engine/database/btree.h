@@ -172,8 +172,8 @@ class BtreeNodes {
   std::uint64_t* values(Leaf* node) const { return keys(node) + shape_.entries; }
   const std::uint64_t* values(const Leaf* node) const { return keys(node) + shape_.entries; }
 
-  // All lines of a node of a level, 0 a leaf, at once: a search would wait for them one by one (Chen
-  // et al., "Improving index performance through prefetching", SIGMOD 2001).
+  // All lines of a node of a level, 0 a leaf, at once: a search would wait for them one by one
+  // (Chen et al., "Improving index performance through prefetching", SIGMOD 2001).
   void fetch_node(std::uint32_t number, unsigned level) const {
     const std::size_t bytes = level > 0 ? shape_.inner_bytes : shape_.leaf_bytes;
     const std::byte* const first = (level > 0 ? inner_ : leaves_) + number * bytes;
