@@ -1,8 +1,11 @@
-"""cuFile by tierscope, by kvikio, and by the shortest loop of batches, in turn over one file.
+"""cuFile by tierscope, by kvikio, and by the shortest loops, in turn over one file.
+
+Batches and streams stand beside loops of their own; streams that were registered as page-aligned
+beside streams that were not, both by the loop.
 
 The file is made in the folder that $STORAGE names, else in the current directory, and removed.
 kvikio has to be installed; KVIKIO_COMPAT_MODE=OFF has it use cuFile, in whichever mode cuFile
-itself is. $CUFILE_ROOT has cuFile's include and lib folders; nvcc builds cufile_batch.cpp.
+itself is. $CUFILE_ROOT has cuFile's include and lib folders; nvcc builds cufile_loop.cpp.
 On all sides buffers are cudaMalloc's and not registered, and files are open with O_DIRECT.
 """
 
@@ -20,13 +23,15 @@ _FOLDER = Path(os.environ.get("STORAGE", ".")).resolve()
 _ROOT = Path(os.environ.get("CUFILE_ROOT", "/usr/local/cuda"))
 _SECONDS = 2.0
 _OPERATIONS = 16
+_FIXED, _ALIGNED = "7", "15"
+"""Flags of cuFileStreamRegister: all is known at submission; all is a multiple of 4 KiB, too."""
 _HERE = Path(__file__).parent
 
 
 def compare() -> Iterator[Comparison]:
-    """Bandwidth: synchronous against kvikio, batches against the loop."""
+    """Bandwidth: synchronous against kvikio, batches and streams against the loop's."""
     with made_file("cufile", _FOLDER, 1024) as file, tempfile.TemporaryDirectory() as folder:
-        batches = _built(Path(folder, "cufile_batch"))
+        loop = _built(Path(folder, "cufile_loop"))
         for block in (1 << 20, 1 << 16):
             size = f"{block >> 10}k"
             arguments = [str(file), str(block), str(_SECONDS)]
@@ -37,17 +42,25 @@ def compare() -> Iterator[Comparison]:
                 _theirs([sys.executable, str(_HERE / "kvikio_read.py"), *arguments]),
             )
             arguments.insert(2, str(_OPERATIONS))
+            together = {"depth": str(_OPERATIONS), "batch": str(_OPERATIONS)}
+            for backend, way in (("batch", "batch"), ("stream", _ALIGNED)):
+                yield until_narrow(
+                    f"cuFile, {_OPERATIONS} by {backend}, {size}",
+                    "B/s",
+                    _ours(file, f"cufile-{backend}", size, **together),
+                    _theirs([str(loop), *arguments, way]),
+                )
             yield until_narrow(
-                f"cuFile, batches of {_OPERATIONS}, {size}",
+                f"cuFile, {_OPERATIONS} streams said to be page-aligned, {size}",
                 "B/s",
-                _ours(file, "cufile-batch", size, depth=str(_OPERATIONS), batch=str(_OPERATIONS)),
-                _theirs([str(batches), *arguments]),
+                _theirs([str(loop), *arguments, _ALIGNED]),
+                _theirs([str(loop), *arguments, _FIXED]),
             )
 
 
 def _built(program: Path) -> Path:
     library = _ROOT / "lib"
-    source = _HERE / "cufile_batch.cpp"
+    source = _HERE / "cufile_loop.cpp"
     link = [f"-L{library}", "-l:libcufile.so.0", "-Xlinker", f"-rpath={library}"]
     include = f"-I{_ROOT / 'include'}"
     subprocess.run(["nvcc", "-O2", "-std=c++17", include, source, "-o", program, *link], check=True)

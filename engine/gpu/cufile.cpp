@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,9 +25,10 @@ namespace {
 constexpr const char* kLibrary = "libcufile.so.0";
 constexpr const char* kLogVariable = "CUFILE_LOGFILE_PATH";
 constexpr const char* kCompatVariable = "CUFILE_ALLOW_COMPAT_MODE";
+constexpr const char* kOldest = "1.11";  // Has all functions that `need` names below.
 
 // Where cuFile's log goes: into the current directory, unless its environment says otherwise. A
-// folder of our own is made for it, and removed at the end of the process where nothing was logged.
+// folder of our own is made for it; finish() removes it where nothing was logged.
 class Log {
  public:
   Log() {
@@ -42,15 +46,12 @@ class Log {
     path_ = folder + "/cufile.log";
     setenv(kLogVariable, path_.c_str(), 1);
   }
-  ~Log() {
+  void finish() const {
     std::error_code ignored;
     if (folder_.empty()) return;
     if (std::filesystem::file_size(path_, ignored) == 0) std::filesystem::remove(path_, ignored);
     std::filesystem::remove(folder_, ignored);  // Unless there is something in it.
   }
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
-
   const std::string& path() const { return path_; }
 
  private:
@@ -96,7 +97,8 @@ Cufile load_cufile() {
   }
   const auto need = [&](const char* name, auto& function) {
     if (!resolve(library, name, function)) {
-      found.missing = fmt::format("this {} has no {}: it is too old", kLibrary, name);
+      found.missing = fmt::format("this {} has no {}: it is too old, {} or newer is needed",
+                                  kLibrary, name, kOldest);
     }
   };
   need("cuFileGetVersion", found.get_version);
@@ -115,9 +117,6 @@ Cufile load_cufile() {
   need("cuFileBatchIOSetUp", found.set_up_batch);
   need("cuFileBatchIOSubmit", found.submit_batch);
   need("cuFileBatchIOGetStatus", found.batch_status);
-  need("cuFileBatchIOCancel", found.cancel_batch);
-  need("cuFileBatchIODestroy", found.destroy_batch);
-  need("cuFileSetParameterBool", found.set_bool);
   resolve(library, "cuFileGetParameterPosixPoolSlabArray", found.get_pool);
   found.counts = resolve(library, "cuFileSetStatsLevel", found.set_statistics_level) &&
                  resolve(library, "cuFileStatsStart", found.start_statistics) &&
@@ -127,19 +126,20 @@ Cufile load_cufile() {
   return found;
 }
 
-// The documents differ in its default, so that it is always said.
-void choose_compat_mode(const Cufile& library, CufileSettings& settings) {
+// The documents differ in its default, so that it is always said; by the variable, which all
+// versions read, and which counts before cufile.json.
+CufileSettings choose_settings(const std::string& log) {
+  CufileSettings settings;
+  settings.log = log;
   const char* given = std::getenv(kCompatVariable);
   settings.set_by = given == nullptr ? "tierscope" : kCompatVariable;
   const std::string_view value = given == nullptr ? "true" : given;
   settings.allow_compat_mode = value != "false" && value != "0";
-  library.set_bool(cufile_abi::kAllowCompatMode, settings.allow_compat_mode);
+  setenv(kCompatVariable, settings.allow_compat_mode ? "true" : "false", 1);
+  return settings;
 }
 
-CufileSettings start(const Cufile& library, const std::string& log) {
-  CufileSettings settings;
-  settings.log = log;
-  choose_compat_mode(library, settings);
+CufileSettings start(const Cufile& library, CufileSettings settings) {
   if (library.counts) library.set_statistics_level(3);
   const double before = now_seconds();
   const cufile_abi::Error error = [&] {
@@ -152,6 +152,16 @@ CufileSettings start(const Cufile& library, const std::string& log) {
   return settings;
 }
 
+// Ends the process before libcufile does, which closes its driver at its own end, when CUDA's may
+// be gone: a segmentation fault or a double free for others (NVIDIA/cudf#17121,
+// rapidsai/kvikio#497).
+void leave(int status, void* log) {
+  static_cast<const Log*>(log)->finish();
+  std::cout.flush();
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 std::atomic<double> registration_s{0};
 
 // Null until cuFile's driver was started.
@@ -162,20 +172,28 @@ std::unique_ptr<CufileSettings>& started() {
 
 }  // namespace
 
+std::string Cufile::release() const {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 const Cufile& open_cufile(int gpu) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   require_gpu(gpu);
-  static const Log log;  // Before the library, which reads its environment, and after its end.
+  static Log log;  // Before the library, which reads its environment.
+  static const CufileSettings chosen = choose_settings(log.path());
   static const Cufile library = load_cufile();
   if (!library.missing.empty()) {
+    log.finish();
     throw Unavailable(Cause::kTool, library.missing,
                       "install it with the CUDA toolkit or by `pip install nvidia-cufile`, or set "
                       "TIERSCOPE_CUFILE to its folder");
   }
   if (!started()) {
+    on_exit(leave, &log);
     const OnGpu on(gpu);
-    started() = std::make_unique<CufileSettings>(start(library, log.path()));
+    started() = std::make_unique<CufileSettings>(start(library, chosen));
+    on_exit(leave, &log);  // Before whatever the driver has put there, too.
   }
   return library;
 }

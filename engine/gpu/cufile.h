@@ -8,7 +8,8 @@
 
 namespace tierscope {
 
-// Every function is there where `missing` is empty, but for the statistics: see `counts`.
+// Every function is there where `missing` is empty, but for those that 1.11 has not: statistics,
+// see `counts`, and get_pool, which may be null.
 struct Cufile {
   using Error = cufile_abi::Error;
 
@@ -32,9 +33,6 @@ struct Cufile {
                         unsigned) = nullptr;
   Error (*batch_status)(cufile_abi::BatchHandle, unsigned, unsigned*, cufile_abi::BatchEvent*,
                         timespec*) = nullptr;
-  Error (*cancel_batch)(cufile_abi::BatchHandle) = nullptr;
-  void (*destroy_batch)(cufile_abi::BatchHandle) = nullptr;
-  Error (*set_bool)(int, bool) = nullptr;
   Error (*get_pool)(std::size_t* sizes, std::size_t* counts, int length) = nullptr;
   // Statistics, from 1.15 on; all of them or none.
   Error (*set_statistics_level)(int) = nullptr;
@@ -45,6 +43,9 @@ struct Cufile {
   int version = 0;      // 1150 for 1.15.
   bool counts = false;  // Has statistics.
   std::string missing;  // Why there is no cuFile; empty where there is.
+
+  // As in "1.15".
+  std::string release() const;
 };
 
 // How cuFile was started, once for the process.

@@ -53,8 +53,6 @@ struct DriverProperties {
   unsigned max_batch_timeout_ms;
 };
 
-enum BoolParameter : int { kAllowCompatMode = 1, kForceCompatMode = 2, kUsePciP2pdma = 7 };
-
 inline constexpr int kRead = 0;
 inline constexpr int kWrite = 1;
 inline constexpr int kBatchMode = 1;
@@ -86,6 +84,9 @@ struct BatchEvent {
 
 // Offsets, sizes and buffer offsets of a stream's operations are known when they are submitted.
 inline constexpr unsigned kFixedStream = 1 | 2 | 4;
+// All of them are multiples of 4 KiB.
+inline constexpr unsigned kAlignedStream = 8;
+inline constexpr std::uint64_t kStreamAlignment = 4096;
 
 struct Counter {
   std::uint64_t ok;

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <deque>
+#include <mutex>
+#include <set>
+#include <utility>
 
 #include "errors.h"
 #include "gpu/check.h"
@@ -21,6 +25,21 @@ CufileUse::CufileUse(const ThreadIo& io)
   for (const int descriptor : io.files) {
     files_.push_back(std::make_unique<CufileFile>(library_, descriptor));
   }
+  if (cufile_settings().allow_compat_mode && !files_.empty()) set_up_host_memory(io);
+}
+
+// In compatibility mode cuFile sets up its host memory for a GPU in the first operation, asking
+// libnuma for the CPUs' nodes, and holds no lock (1.15.1). So the first operations of threads that
+// begin together are preceded by a read that is made alone. What it returns does not matter.
+void CufileUse::set_up_host_memory(const ThreadIo& io) const {
+  static std::mutex alone;
+  static std::set<std::pair<int, std::size_t>> ready;
+  const std::lock_guard lock(alone);
+  if (!ready.emplace(io.gpu, io.buffer_bytes).second) return;
+  const GpuBytes scratch = make_gpu_bytes(io.gpu, io.buffer_bytes);
+  const RegistrationTime timed;
+  const WatchedCall watched("cuFileRead");
+  library_.read(files_.front()->handle(), scratch.get(), io.buffer_bytes, 0, 0);
 }
 
 std::int64_t CufileUse::result(ssize_t returned, int error_number, const IoRequest& operation) {
@@ -66,6 +85,7 @@ struct StreamOperation {
 // Operations that follow one another in a stream, and end together.
 struct StreamGroup {
   Stream stream;
+  bool aligned;
   std::vector<std::unique_ptr<StreamOperation>> operations;
 };
 
@@ -77,14 +97,20 @@ class CufileStream : public Backend {
   ~CufileStream() override {
     for (StreamGroup& group : busy_) {
       cuda().cuStreamSynchronize(group.stream.get());
-      idle_.push_back(group.stream);
+      idle_of(group).push_back(group.stream);
     }
-    for (const Stream& stream : idle_) use_.library().deregister_stream(stream.get());
+    for (const std::vector<Stream>& streams : idle_) {
+      for (const Stream& stream : streams) use_.library().deregister_stream(stream.get());
+    }
   }
 
   void submit(std::span<const IoRequest> operations) override {
     for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (i == 0 || !together_) busy_.push_back({.stream = take_stream(), .operations = {}});
+      if (i == 0 || !together_) {
+        const auto those = together_ ? operations : operations.subspan(i, 1);
+        const bool aligned = std::ranges::all_of(those, is_aligned);
+        busy_.push_back({.stream = take_stream(aligned), .aligned = aligned, .operations = {}});
+      }
       enqueue(operations[i], busy_.back());
     }
   }
@@ -101,15 +127,22 @@ class CufileStream : public Backend {
   }
 
  private:
-  Stream take_stream() {
-    if (!idle_.empty()) {
-      Stream stream = idle_.back();
-      idle_.pop_back();
+  static bool is_aligned(const IoRequest& operation) {
+    return (operation.offset | operation.bytes) % cufile_abi::kStreamAlignment == 0;
+  }
+
+  std::vector<Stream>& idle_of(const StreamGroup& group) { return idle_[group.aligned ? 1 : 0]; }
+
+  Stream take_stream(bool aligned) {
+    std::vector<Stream>& idle = idle_[aligned ? 1 : 0];
+    if (!idle.empty()) {
+      Stream stream = idle.back();
+      idle.pop_back();
       return stream;
     }
     Stream stream = make_stream(io_.gpu);
-    const cufile_abi::Error error =
-        use_.library().register_stream(stream.get(), cufile_abi::kFixedStream);
+    const cufile_abi::Error error = use_.library().register_stream(
+        stream.get(), cufile_abi::kFixedStream | (aligned ? cufile_abi::kAlignedStream : 0));
     if (error.code != 0) refuse_cufile(error, "a stream cannot be registered");
     return stream;
   }
@@ -147,7 +180,7 @@ class CufileStream : public Backend {
         ended_.push_back({.slot = one->operation.slot,
                           .result = CufileUse::result(one->moved, EIO, one->operation)});
       }
-      idle_.push_back(group->stream);
+      idle_of(*group).push_back(group->stream);
       group = busy_.erase(group);
     }
   }
@@ -162,7 +195,7 @@ class CufileStream : public Backend {
   CufileUse use_;
   bool together_;
   std::deque<StreamGroup> busy_;
-  std::vector<Stream> idle_;
+  std::array<std::vector<Stream>, 2> idle_;  // Of any operations; of aligned ones.
   std::deque<Completion> ended_;
 };
 

@@ -18,11 +18,44 @@
 namespace tierscope {
 namespace {
 
-// Held for every call about a batch: batches of two threads at once ended the process with a double
-// free (cuFile 1.15.1, compatibility mode).
-std::mutex& batch_calls() {
+// Held while a batch is submitted in compatibility mode: submissions of two threads at once ended
+// the process with a double free (cuFile 1.15.1), whose pool of host memory grows in them without a
+// lock.
+std::unique_lock<std::mutex> submitting() {
   static std::mutex calls;
-  return calls;
+  return cufile_settings().allow_compat_mode ? std::unique_lock(calls)
+                                             : std::unique_lock<std::mutex>();
+}
+
+// Batches of the process that no thread uses now. None is destroyed, which takes cuFile 0.1 s
+// (1.15.1), before its driver closes. Any thread and GPU can use each.
+class IdleBatches {
+ public:
+  cufile_abi::BatchHandle take(const Cufile& library, unsigned entries) {
+    const std::lock_guard lock(mutex_);
+    cufile_abi::BatchHandle batch = nullptr;
+    if (handles_.empty()) {
+      const cufile_abi::Error error = library.set_up_batch(&batch, entries);
+      if (error.code != 0) refuse_cufile(error, "a batch cannot be set up");
+    } else {
+      batch = handles_.back();
+      handles_.pop_back();
+    }
+    return batch;
+  }
+  void give_back(cufile_abi::BatchHandle batch) {
+    const std::lock_guard lock(mutex_);
+    handles_.push_back(batch);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<cufile_abi::BatchHandle> handles_;
+};
+
+IdleBatches& idle_batches() {
+  static auto& it = *new IdleBatches;  // Never destroyed: threads may outlive main().
+  return it;
 }
 
 // A batch takes a new submission once all operations of its last one have ended.
@@ -37,18 +70,17 @@ class CufileBatch : public Backend {
     pool_.set_places(pool_places(use_.library(), io.buffer_bytes));
     cufile_abi::DriverProperties properties{};
     use_.library().get_properties(&properties);
-    const std::size_t most = properties.max_batch == 0 ? kUsualBatch : properties.max_batch;
-    entries_ = static_cast<unsigned>(std::min(io.buffers.size(), most));
+    entries_ = properties.max_batch == 0 ? kUsualBatch : properties.max_batch;
   }
 
+  // Waits for operations that are under way, as after an error, before their buffers and files go.
+  // cuFile cannot cancel them: it would only not say any more when they end (1.11 to 1.15).
   ~CufileBatch() override {
-    const std::lock_guard alone(batch_calls());
+    const WatchedCall watched("an operation of a batch");
     for (Batch& batch : batches_) {
-      if (batch.left > 0) {
-        use_.library().cancel_batch(batch.handle);
-        pool_.give_back(batch.left);
-      }
-      use_.library().destroy_batch(batch.handle);
+      while (batch.left > 0 && ask(batch, entries_).code == 0) sched_yield();
+      if (batch.left == 0) idle_batches().give_back(batch.handle);
+      pool_.give_back(batch.left);
     }
   }
 
@@ -72,7 +104,7 @@ class CufileBatch : public Backend {
   }
 
  private:
-  static constexpr std::size_t kUsualBatch = 128;
+  static constexpr unsigned kUsualBatch = 128;
 
   // Submits what is waiting, as far as cuFile's pool reaches.
   void feed() {
@@ -100,7 +132,7 @@ class CufileBatch : public Backend {
       of_slot_[operation.slot] = operation;
     }
     Batch& batch = free_batch();
-    const std::lock_guard alone(batch_calls());
+    const auto alone = submitting();
     const WatchedCall watched("cuFileBatchIOSubmit");
     const cufile_abi::Error error =
         use_.library().submit_batch(batch.handle, count, operations.data(), 0);
@@ -116,30 +148,32 @@ class CufileBatch : public Backend {
     for (Batch& batch : batches_) {
       if (batch.left == 0) return batch;
     }
-    const std::lock_guard alone(batch_calls());
-    Batch batch;
-    const cufile_abi::Error error = use_.library().set_up_batch(&batch.handle, entries_);
-    if (error.code != 0) refuse_cufile(error, "a batch cannot be set up");
-    batches_.push_back(batch);
+    batches_.push_back({.handle = idle_batches().take(use_.library(), entries_)});
     return batches_.back();
   }
 
-  std::size_t poll(Batch& batch, std::span<Completion> done) {
+  // Asks a batch for at most so many events; events_ are those of operations that ended.
+  cufile_abi::Error ask(Batch& batch, std::size_t most) {
     events_.resize(entries_);
     auto count = static_cast<unsigned>(
-        std::min({events_.size(), done.size(), static_cast<std::size_t>(batch.left)}));
-    const cufile_abi::Error error = [&] {
-      const std::lock_guard alone(batch_calls());
-      return use_.library().batch_status(batch.handle, 0, &count, events_.data(), nullptr);
-    }();
+        std::min({events_.size(), most, static_cast<std::size_t>(batch.left)}));
+    const cufile_abi::Error error =
+        use_.library().batch_status(batch.handle, 0, &count, events_.data(), nullptr);
+    events_.resize(error.code == 0 ? count : 0);
+    std::erase_if(events_, [](const cufile_abi::BatchEvent& event) {
+      return (event.status & kEnded) == 0;  // Under way still.
+    });
+    batch.left -= static_cast<unsigned>(events_.size());
+    pool_.give_back(events_.size());
+    return error;
+  }
+
+  std::size_t poll(Batch& batch, std::span<Completion> done) {
+    const cufile_abi::Error error = ask(batch, done.size());
     if (error.code != 0) fail_cufile(error, "a batch's status cannot be read");
     std::size_t ended = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      const cufile_abi::BatchEvent& event = events_[i];
-      if ((event.status & kEnded) == 0) continue;  // Under way still.
+    for (const cufile_abi::BatchEvent& event : events_) {
       const auto& operation = *static_cast<const IoRequest*>(event.cookie);
-      --batch.left;
-      pool_.give_back(1);
       done[ended++] = {.slot = operation.slot, .result = result_of(event, operation)};
     }
     return ended;

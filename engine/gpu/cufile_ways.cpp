@@ -72,19 +72,15 @@ CufileWays cufile_ways(const Cufile& library, bool batches) {
   return batches ? ways_of_batches(library) : ways_of_operations(library);
 }
 
-std::string wrong_way(const CufileWays& ways, std::string_view required, bool direct) {
-  if (required.empty()) return "";
+std::string wrong_way(const CufileWays& ways, std::string_view required, bool direct,
+                      const std::string& unproven) {
+  // That a file is open with O_DIRECT needs no counter.
+  if (required.empty() || (required == "odirect" && direct)) return "";
+  if (!unproven.empty()) return fmt::format("--require {}: not proven: {}", required, unproven);
   const std::uint64_t total = ways.total();
-  if (total == 0) {
-    return fmt::format("--require {}: cuFile counted no operation, so that nothing is proven",
-                       required);
-  }
   const std::uint64_t p2p = of(ways, "p2p");
   const std::uint64_t nvfs = of(ways, "nvfs");
-  const std::uint64_t right = required == "p2p"                 ? p2p
-                              : required == "nvfs"              ? nvfs
-                              : required == "odirect" && direct ? total
-                                                                : p2p + nvfs;
+  const std::uint64_t right = required == "p2p" ? p2p : required == "nvfs" ? nvfs : p2p + nvfs;
   if (right == total) return "";
   std::string taken;
   for (const auto& [way, count] : ways.operations) {

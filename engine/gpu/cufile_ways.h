@@ -27,7 +27,9 @@ struct CufileWays {
 CufileWays cufile_ways(const Cufile& library, bool batches);
 
 // Why operations did not all go the way that is required (p2p, nvfs, gpudirect or odirect), in one
-// line; empty where they did. `direct`: the files were opened with O_DIRECT.
-std::string wrong_way(const CufileWays& ways, std::string_view required, bool direct);
+// line; empty where they did. `direct`: the files were opened with O_DIRECT. `unproven`: why
+// nothing proves `ways`, empty where something does.
+std::string wrong_way(const CufileWays& ways, std::string_view required, bool direct,
+                      const std::string& unproven);
 
 }  // namespace tierscope

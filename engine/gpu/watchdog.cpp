@@ -22,14 +22,14 @@ struct Slot {
   std::atomic<double> since{0};
 };
 
-struct Slots {
+struct WatchedThreads {
   std::mutex mutex;
   std::vector<Slot*> all;
   bool watched = false;
 };
 
-Slots& slots() {
-  static auto& it = *new Slots;  // Never destroyed: the watching thread outlives main().
+WatchedThreads& watched_threads() {
+  static auto& it = *new WatchedThreads;  // Never destroyed: the watching thread outlives main().
   return it;
 }
 
@@ -44,8 +44,8 @@ void watch() {
   while (true) {
     const double limit = hang_limit_s.load();
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(limit / 4, 1.0)));
-    const std::lock_guard lock(slots().mutex);
-    for (const Slot* slot : slots().all) {
+    const std::lock_guard lock(watched_threads().mutex);
+    for (const Slot* slot : watched_threads().all) {
       const char* const call = slot->call.load(std::memory_order_acquire);
       const double seconds = now_seconds() - slot->since.load(std::memory_order_relaxed);
       if (call != nullptr && seconds > limit) end_process(call, seconds);
@@ -57,14 +57,14 @@ void watch() {
 class OwnSlot {
  public:
   OwnSlot() {
-    const std::lock_guard lock(slots().mutex);
-    slots().all.push_back(&slot);
-    if (!slots().watched) std::thread(watch).detach();
-    slots().watched = true;
+    const std::lock_guard lock(watched_threads().mutex);
+    watched_threads().all.push_back(&slot);
+    if (!watched_threads().watched) std::thread(watch).detach();
+    watched_threads().watched = true;
   }
   ~OwnSlot() {
-    const std::lock_guard lock(slots().mutex);
-    std::erase(slots().all, &slot);
+    const std::lock_guard lock(watched_threads().mutex);
+    std::erase(watched_threads().all, &slot);
   }
 
   Slot slot;

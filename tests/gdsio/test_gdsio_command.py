@@ -106,6 +106,19 @@ def test_what_drives_moved_is_compared_with_what_was_asked(engine: Engine) -> No
     assert "read 0 MiB of 2000 MiB asked, so a cache or holes served the rest" in call(READ)[2]
 
 
+@pytest.mark.parametrize("words", [READ, f"{READ} -I 1"])
+def test_figures_that_the_drives_counters_contradict_are_marked(engine: Engine, words: str) -> None:
+    mark = " (contradicted by the device's counters)"
+    engine(device_bytes=499 << 20)
+    assert call(words)[1].endswith(f" secs{mark}\n")
+    (result,) = json.loads(call(f"{words} --json")[1])["gdsio"]["results"]
+    assert result["bound_by"] == "not-the-device"
+    engine(device_bytes=501 << 20)
+    assert mark not in call(words)[1]
+    engine(device_bytes=0)
+    assert mark not in call(words.replace("-x 1", "-x 4"))[1], "the page cache takes part"
+
+
 def test_json_takes_the_line_s_place(engine: Engine) -> None:
     engine(ways={"nvfs": 1000})
     code, out, _ = call(f"{READ.replace('-x 1', '-x 5')} --json")

@@ -1,30 +1,23 @@
 """Commands on two MPI ranks, whose engines have the fake GPUs of the engine's tests."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_gpu_engine import ENGINE, environment_of, require_fake_gpus
 
 from fleet_jobs import AS_ROOT, TIERSCOPE
-from tierscope.engine.process import capabilities
 
-ROOT = Path(__file__).parents[2]
-ENGINE = ROOT / "build/engine/fake-gpu-engine"
 _MOST_S = 300
 QUICK = ("--size", "64k", "--budget", "50ms", "--json")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _fake_engine() -> None:
-    """Where the engine was built with its GPU part, so was the one whose GPUs are fake."""
-    gpu = next(one for one in capabilities().capabilities if one.name == "gpu")
-    if "TIERSCOPE_CUDA=0" in gpu.reason:
-        pytest.skip(f"{ENGINE.name} takes CUDA's headers, and {gpu.reason}")
-    assert ENGINE.is_file(), f"{ENGINE} is missing; make test builds it"
+    require_fake_gpus()
 
 
 def over_ranks(
@@ -33,11 +26,8 @@ def over_ranks(
     done = subprocess.run(
         ["mpirun", "-n", "2", "--oversubscribe", sys.executable, str(TIERSCOPE), *words],
         env={
-            **os.environ,
+            **environment_of(folder),
             **AS_ROOT,
-            "PYTHONPATH": str(ROOT / "tests/gpu/fake_gpus"),
-            "TIERSCOPE_ENGINE": str(ENGINE),
-            "XDG_DATA_HOME": str(folder),
             **(environment or {}),
         },
         cwd=folder,

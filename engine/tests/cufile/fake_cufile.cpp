@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -30,11 +33,52 @@ CUfileStatsLevel3_t statistics;
 std::set<const void*> buffers;
 std::set<int> files;
 std::size_t in_flight = 0;
+std::map<CUstream, unsigned> flags_of_streams;
+std::atomic<bool> host_memory{false};  // Set up for operations that go through the host.
+std::atomic<bool> setting_up{false};
+std::atomic<int> submitting{0};
 
 CUfileError_t result(int code) { return {static_cast<CUfileOpError>(code), CUDA_SUCCESS}; }
 
 void may_hang(const char* function) {
   while (std::strcmp(state.machine.hangs_in, function) == 0) usleep(1000);
+}
+
+void note_race() {
+  const std::lock_guard lock(mutex);
+  ++state.seen.races;
+}
+
+// As in the real one: the first operation sets up the host memory, and nothing holds others off
+// meanwhile.
+void use_host_memory() {
+  if (state.machine.way != Way::kPosix || host_memory) return;
+  if (setting_up.exchange(true)) note_race();
+  usleep(20000);
+  host_memory = true;
+}
+
+// While it lives, a thread is in a submission.
+class Submitting {
+ public:
+  Submitting() {
+    ++submitting;
+    for (int i = 0; i < 100 && submitting < state.machine.meet; ++i) usleep(1000);
+    const std::lock_guard lock(mutex);
+    state.seen.most_submitting = std::max(state.seen.most_submitting, submitting.load());
+  }
+  ~Submitting() { --submitting; }
+  Submitting(const Submitting&) = delete;
+  Submitting& operator=(const Submitting&) = delete;
+};
+
+void note_stream(CUstream stream, std::size_t bytes, off_t offset) {
+  constexpr std::size_t kPage = 4096;
+  const bool aligned = (bytes | static_cast<std::size_t>(offset)) % kPage == 0;
+  const std::lock_guard lock(mutex);
+  const bool said = (flags_of_streams.at(stream) & CU_FILE_STREAM_PAGE_ALIGNED_INPUTS) != 0;
+  if (said && !aligned) ++state.seen.wrong_streams;
+  if (said) ++state.seen.aligned_streams;
 }
 
 Way way_of(std::uint64_t operation) {
@@ -85,6 +129,7 @@ void count_batch(unsigned entries) {
 
 ssize_t do_one(CUfileHandle_t handle, void* base, std::size_t bytes, off_t offset, off_t at,
                bool write) {
+  use_host_memory();
   {
     const std::lock_guard lock(mutex);
     count(write);
@@ -98,12 +143,15 @@ extern "C" {
 
 State* fake_cufile_state() { return &state; }
 
+// Functions that are newer than 1.11 are there from their own version on, as in the real ones.
 CUfileError_t cuFileGetVersion(int* version) {
   *version = state.machine.version;
   return result(0);
 }
 CUfileError_t cuFileDriverOpen() {
   may_hang("cuFileDriverOpen");
+  const char* allowed = std::getenv("CUFILE_ALLOW_COMPAT_MODE");
+  if (allowed != nullptr) state.seen.allow_compat = std::strcmp(allowed, "true") == 0 ? 1 : 0;
   if (state.machine.open_error == 0) ++state.seen.driver_opens;
   return result(state.machine.open_error);
 }
@@ -112,10 +160,7 @@ CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t* properties) {
   properties->max_batch_io_size = 128;
   return result(0);
 }
-CUfileError_t cuFileSetParameterBool(CUFileBoolConfigParameter_t parameter, bool value) {
-  if (parameter == CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE) state.seen.allow_compat = value;
-  return result(0);
-}
+#if FAKE_CUFILE_VERSION >= 1150
 CUfileError_t cuFileGetParameterPosixPoolSlabArray(std::size_t* sizes, std::size_t* counts,
                                                    int length) {
   if (length != 3) return result(CU_FILE_INVALID_VALUE);
@@ -126,6 +171,7 @@ CUfileError_t cuFileGetParameterPosixPoolSlabArray(std::size_t* sizes, std::size
   }
   return result(0);
 }
+#endif
 
 CUfileError_t cuFileHandleRegister(CUfileHandle_t* handle, CUfileDescr_t* description) {
   may_hang("cuFileHandleRegister");
@@ -141,6 +187,7 @@ CUfileError_t cuFileHandleRegister(CUfileHandle_t* handle, CUfileDescr_t* descri
 void cuFileHandleDeregister(CUfileHandle_t handle) {
   const std::lock_guard lock(mutex);
   files.erase(static_cast<File*>(handle)->fd);
+  state.seen.abandoned += static_cast<int>(in_flight);
   delete static_cast<File*>(handle);
   --state.seen.handles;
 }
@@ -167,9 +214,10 @@ ssize_t cuFileWrite(CUfileHandle_t file, const void* base, std::size_t bytes, of
   return do_one(file, const_cast<void*>(base), bytes, offset, at, true);
 }
 
-CUfileError_t cuFileStreamRegister(CUstream, unsigned) {
+CUfileError_t cuFileStreamRegister(CUstream stream, unsigned flags) {
   const std::lock_guard lock(mutex);
   ++state.seen.streams;
+  flags_of_streams[stream] = flags;
   return result(0);
 }
 CUfileError_t cuFileStreamDeregister(CUstream) {
@@ -178,13 +226,15 @@ CUfileError_t cuFileStreamDeregister(CUstream) {
   return result(0);
 }
 CUfileError_t cuFileReadAsync(CUfileHandle_t file, void* base, std::size_t* bytes, off_t* offset,
-                              off_t* at, ssize_t* moved, CUstream) {
+                              off_t* at, ssize_t* moved, CUstream stream) {
+  note_stream(stream, *bytes, *offset);
   if (state.machine.submit_error != 0) return result(state.machine.submit_error);
   *moved = do_one(file, base, *bytes, *offset, *at, false);
   return result(0);
 }
 CUfileError_t cuFileWriteAsync(CUfileHandle_t file, void* base, std::size_t* bytes, off_t* offset,
-                               off_t* at, ssize_t* moved, CUstream) {
+                               off_t* at, ssize_t* moved, CUstream stream) {
+  note_stream(stream, *bytes, *offset);
   *moved = do_one(file, base, *bytes, *offset, *at, true);
   return result(0);
 }
@@ -198,6 +248,8 @@ CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t* batch, unsigned entries) {
 CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t handle, unsigned entries,
                                   CUfileIOParams_t* operations, unsigned) {
   may_hang("cuFileBatchIOSubmit");
+  const Submitting counted;
+  use_host_memory();
   Batch& batch = *static_cast<Batch*>(handle);
   if (state.machine.submit_error != 0) return result(state.machine.submit_error);
   if (entries > batch.entries) return result(CU_FILE_BATCH_FULL);
@@ -232,18 +284,8 @@ CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t handle, unsigned, unsig
   *entries = static_cast<unsigned>(given);
   return result(0);
 }
-CUfileError_t cuFileBatchIOCancel(CUfileBatchHandle_t handle) {
-  const std::lock_guard lock(mutex);
-  Batch& batch = *static_cast<Batch*>(handle);
-  in_flight -= batch.ended.size();
-  batch.ended.clear();
-  return result(0);
-}
-void cuFileBatchIODestroy(CUfileBatchHandle_t handle) {
-  delete static_cast<Batch*>(handle);
-  --state.seen.batches;
-}
 
+#if FAKE_CUFILE_VERSION >= 1150
 CUfileError_t cuFileSetStatsLevel(int) { return result(0); }
 CUfileError_t cuFileStatsStart() { return result(0); }
 CUfileError_t cuFileGetStatsL1(CUfileStatsLevel1_t* to) {
@@ -264,5 +306,6 @@ CUfileError_t cuFileGetStatsL3(CUfileStatsLevel3_t* to) {
               sizeof statistics - basic);
   return result(0);
 }
+#endif
 
 }  // extern "C"

@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifndef FAKE_CUFILE_VERSION
+#define FAKE_CUFILE_VERSION 1150
+#endif
+
 namespace tierscope::fake_cufile {
 
 enum class Way { kP2p, kNvfs, kPosix };
@@ -13,7 +17,7 @@ enum class Way { kP2p, kNvfs, kPosix };
 struct Machine {
   Way way = Way::kPosix;
   std::uint64_t posix_from = ~std::uint64_t{0};  // Operations from this one on go by kPosix.
-  int version = 1150;
+  int version = FAKE_CUFILE_VERSION;
   int open_error = 0;  // CUfileOpError of cuFileDriverOpen; likewise the next ones.
   int handle_error = 0;
   int buffer_error = 0;
@@ -24,16 +28,22 @@ struct Machine {
   std::size_t pool = 64;          // Operations of batches in flight by kPosix, beyond which
                                   // cuFileBatchIOSubmit never returns.
   unsigned events_a_poll = 3;     // Most that cuFileBatchIOGetStatus gives, the latest first.
+  int meet = 0;                   // Submissions wait a while until so many threads are in one.
 };
 
 // What the library saw.
 struct Seen {
   int driver_opens = 0;
   int allow_compat = -1;
-  int handles = 0;  // Registered now.
-  int buffers = 0;  // Registered now.
-  int streams = 0;  // Registered now.
-  int batches = 0;  // Set up and not destroyed.
+  int handles = 0;          // Registered now.
+  int buffers = 0;          // Registered now.
+  int streams = 0;          // Registered now.
+  int batches = 0;          // Set up.
+  int aligned_streams = 0;  // Operations in streams that were said to be aligned.
+  int wrong_streams = 0;    // Of them, those that are not.
+  int races = 0;            // First operations at once, which the real one does not take.
+  int most_submitting = 0;  // Threads that were in a submission at once.
+  int abandoned = 0;        // Operations that were under way when their file was deregistered.
   unsigned largest_submit = 0;
   std::size_t most_in_flight = 0;  // Of batches.
   std::uint64_t operations = 0;

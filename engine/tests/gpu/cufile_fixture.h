@@ -38,6 +38,7 @@ class StorageToGpu : public ::testing::Test {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     setenv("TIERSCOPE_CUFILE", FAKE_CUFILE, 1);
     setenv("CUFILE_LOGFILE_PATH", "/dev/null", 1);
+    unsetenv("CUFILE_ALLOW_COMPAT_MODE");  // This process may have opened cuFile, which sets it.
     fake_cuda::set({});
     fake().machine = {};
     fake().seen = {};
@@ -48,13 +49,17 @@ class StorageToGpu : public ::testing::Test {
   }
   ~StorageToGpu() override { close(file_); }
 
+  // Of the library that this process opens as cuFile.
   static fake_cufile::State& fake() {
-    static auto* const state = [] {
-      void* const library = dlopen(FAKE_CUFILE "/libcufile.so.0", RTLD_NOW | RTLD_LOCAL);
-      if (library == nullptr) throw std::runtime_error(dlerror());
-      return reinterpret_cast<decltype(&fake_cufile_state)>(dlsym(library, "fake_cufile_state"))();
-    }();
-    return *state;
+    const std::string path = std::string(getenv("TIERSCOPE_CUFILE")) + "/libcufile.so.0";
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(dlerror());
+    return *reinterpret_cast<decltype(&fake_cufile_state)>(dlsym(library, "fake_cufile_state"))();
+  }
+
+  // In a new process, before it opens cuFile: another version's, "1120".
+  static void use_version(const std::string& version) {
+    setenv("TIERSCOPE_CUFILE", (FAKE_CUFILES + version).c_str(), 1);
   }
 
   void write_all(const std::vector<std::byte>& data) const {

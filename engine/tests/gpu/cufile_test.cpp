@@ -23,7 +23,6 @@ static_assert(offsetof(abi::DriverProperties, max_batch) ==
 static_assert(sizeof(abi::BatchOperation) == sizeof(CUfileIOParams_t));
 static_assert(offsetof(abi::BatchOperation, cookie) == offsetof(CUfileIOParams_t, cookie));
 static_assert(sizeof(abi::BatchEvent) == sizeof(CUfileIOEvents_t));
-static_assert(static_cast<int>(abi::kAllowCompatMode) == CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE);
 
 TEST_F(StorageToGpu, EveryErrorCodeHasALineAndARemedy) {
 #define CUFILE_OP(code, name, text)                                                        \
@@ -66,9 +65,30 @@ TEST_F(StorageToGpu, APackagesLibraryServesWhereTheSystemHasNone) {
         unsetenv("TIERSCOPE_CUFILE");
         setenv("TIERSCOPE_CUFILE_PACKAGE", FAKE_CUFILE, 1);
         open_cufile(0);
+        setenv("TIERSCOPE_CUFILE", FAKE_CUFILE, 1);
         std::exit(fake().seen.driver_opens == 1 ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+// Each version of the fake has the functions that the real one has.
+TEST_F(StorageToGpu, EveryVersionFrom111OnServesAllBackends) {
+  for (const char* version : {"1110", "1120", "1140", "1150"}) {
+    EXPECT_EXIT(
+        {
+          use_version(version);
+          for (const BackendKind& kind : backend_kinds()) {
+            if (kind.gpu) EXPECT_EQ(Going(file_, {std::string(kind.name)}).read(), contents_);
+          }
+          const Cufile& library = open_cufile(1);
+          std::fprintf(stderr, "%d: counts %d, allowed %d\n", library.version, library.counts,
+                       fake().seen.allow_compat);
+          std::exit(::testing::Test::HasFailure() ? 1 : 0);
+        },
+        ::testing::ExitedWithCode(0),
+        std::string(version) + ": counts " + (std::string(version) == "1150" ? "1" : "0") +
+            ", allowed 1");
+  }
 }
 
 TEST_F(StorageToGpu, ADriverThatDoesNotOpenSaysWhatToDo) {

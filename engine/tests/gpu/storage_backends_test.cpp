@@ -50,7 +50,65 @@ TEST_F(StorageToGpu, NothingStaysRegisteredOrAllocated) {
   EXPECT_EQ(fake().seen.buffers, 0);
   EXPECT_EQ(fake().seen.handles, 0);
   EXPECT_EQ(fake().seen.streams, 0);
+}
+
+// To destroy a batch takes the real library 0.1 s, and there is room for 256 in the process.
+TEST_F(StorageToGpu, BatchesAreUsedAgain) {
+  Going(file_, {.backend = "cufile-batch", .depth = 8}).read();
+  fake().seen.batches = 0;
+  for (const std::size_t depth : {8, 1, 8}) {
+    Going going(file_, {.backend = "cufile-batch", .depth = depth});
+    EXPECT_EQ(going.read(), contents_);
+  }
   EXPECT_EQ(fake().seen.batches, 0);
+}
+
+// Reads the file by threads that begin at once.
+void read_at_once(int file, const Going::Wish& wish, const std::vector<std::byte>& contents) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(Going(file, wish).read(), contents); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(StorageToGpu, FirstOperationsOfThreadsAreNotMadeAtOnce) {
+  for (const char* backend : {"cufile", "cufile-stream", "cufile-batch"}) {
+    EXPECT_EXIT(
+        {
+          read_at_once(file_, {.backend = backend}, contents_);
+          EXPECT_EQ(fake().seen.races, 0);
+          std::exit(HasFailure() ? 1 : 0);
+        },
+        ::testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(StorageToGpu, BatchesAreSubmittedOneAtATimeInCompatibilityModeOnly) {
+  for (const bool strict : {false, true}) {
+    EXPECT_EXIT(
+        {
+          setenv("CUFILE_ALLOW_COMPAT_MODE", strict ? "false" : "true", 1);
+          fake().machine.way = strict ? fake_cufile::Way::kNvfs : fake_cufile::Way::kPosix;
+          fake().machine.meet = 2;
+          read_at_once(file_, {.backend = "cufile-batch", .block = 512 << 10}, contents_);
+          const bool right =
+              strict ? fake().seen.most_submitting >= 2 : fake().seen.most_submitting == 1;
+          std::exit(right && !HasFailure() ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST_F(StorageToGpu, StreamsAreSaidToBeAlignedWhereTheirOperationsAre) {
+  for (const char* backend : {"cufile-stream", "cufile-batch-stream"}) {
+    fake().seen = {};
+    EXPECT_EQ(Going(file_, {.backend = backend}).read(), contents_);
+    EXPECT_EQ(fake().seen.aligned_streams, kFileBytes / (16 << 10)) << backend;
+    EXPECT_EQ(Going(file_, {.backend = backend, .block = 512}).read(), contents_);
+    EXPECT_EQ(fake().seen.aligned_streams, kFileBytes / (16 << 10)) << backend;
+    EXPECT_EQ(fake().seen.wrong_streams, 0);
+  }
 }
 
 // cuFile registers a descriptor only once.
@@ -81,11 +139,10 @@ TEST_F(StorageToGpu, BatchesOfAllThreadsTogetherFitTheCompatibilityPool) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(fake().seen.most_in_flight, 24);
-  EXPECT_EQ(fake().seen.operations, 3 * kFileBytes / (16 << 10));
   EXPECT_TRUE(cufile_pool().was_short());
 }
 
-TEST_F(StorageToGpu, AnEndedBackendLeavesRoomForOthers) {
+TEST_F(StorageToGpu, AnEndedBackendWaitsForItsOperationsAndLeavesRoomForOthers) {
   fake().machine.pool = 8;
   for (int i = 0; i < 3; ++i) {
     Going going(file_, {.backend = "cufile-batch", .depth = 8});
@@ -95,7 +152,8 @@ TEST_F(StorageToGpu, AnEndedBackendLeavesRoomForOthers) {
     }
     going.backend().submit(operations);  // And never reaped.
   }
-  EXPECT_EQ(fake().seen.operations, 24);
+  EXPECT_GE(fake().seen.operations, 24);
+  EXPECT_EQ(fake().seen.abandoned, 0);
 }
 
 TEST_F(StorageToGpu, AShortReadIsReportedAsSuch) {

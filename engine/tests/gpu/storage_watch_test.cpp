@@ -1,8 +1,13 @@
 // Evidence of the way that data took between storage and GPUs.
+#include <fmt/format.h>
+
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "gpu/cufile_fixture.h"
 #include "gpu/cufile_ways.h"
+#include "gpu/nvidia_fs.h"
 #include "gpu/pcie_traffic.h"
 
 namespace tierscope {
@@ -77,6 +82,8 @@ TEST_F(Watched, WhatIsRequiredIsJudgedByWhatWasCounted) {
 
 TEST_F(Watched, OneOperationOnAnotherWayFails) {
   fake().machine.way = Way::kP2p;
+  read_by("cufile");  // With the read that sets the library up.
+  fake().seen = {};
   fake().machine.posix_from = 2 * kOperations - 1;
   EXPECT_EQ(refused("cufile", "p2p"),
             "path: --require p2p: 63 of 64 operations went that way (63 by p2p, 1 by posix)");
@@ -86,7 +93,9 @@ TEST_F(Watched, NothingCountedProvesNothing) {
   const auto watch = watch_gpu_io({0}, "cufile", 0);
   watch->stop();
   ordered_json evidence;
-  EXPECT_NE(refusal([&] { watch->report(evidence, "p2p", true); }).find("counted no operation"),
+  EXPECT_NE(refusal([&] {
+              watch->report(evidence, "p2p", true);
+            }).find("not proven: cuFile counted no operation"),
             std::string::npos);
 }
 
@@ -128,11 +137,103 @@ TEST_F(Watched, CountsAreReadInTheLayoutOfTheLibrarysVersion) {
   EXPECT_EQ(counted.total(), kOperations);
 }
 
-TEST_F(Watched, ALibraryWithoutStatisticsProvesNothing) {
-  Cufile older = open_cufile(1);
-  older.counts = false;
-  EXPECT_EQ(cufile_ways(older, false).total(), 0);
-  EXPECT_NE(wrong_way(cufile_ways(older, true), "p2p", true), "");
+// nvidia-fs' file of statistics, as its module writes it; its numbers are of all processes.
+std::string nvidia_fs_says(bool counts, std::uint64_t reads, std::uint64_t read_mib) {
+  const std::string lines =
+      counts ? fmt::format(
+                   "Reads\t\t\t\t: n={0} ok={0} err=0 readMiB={1} io_state_err=0\n"
+                   "Reads\t\t\t\t: Bandwidth(MiB/s)=13081 Avg-Latency(usec)=9773\n"
+                   "Sparse Reads\t\t        : n=9 io=0 holes=0 pages=0 \n"
+                   "Writes\t\t\t\t: n=8 ok=7 err=1 writeMiB=3 io_state_err=0 pg-cache=0\n",
+                   reads, read_mib)
+             : "Reads\t\t\t\t: err=0 io_state_err=0\nWrites\t\t\t\t: err=0 io_state_err=0\n";
+  return "GDS Version: 1.12.1.3 \nNVFS statistics(ver: 4.0)\n" + lines;
+}
+
+NvidiaFsCounts parsed(const std::string& text) {
+  std::istringstream lines(text);
+  return parse_nvidia_fs(lines);
+}
+
+TEST(NvidiaFs, WhatWentWellIsCountedWhereTheModuleCounts) {
+  const NvidiaFsCounts found = parsed(nvidia_fs_says(true, 100, 25));
+  EXPECT_TRUE(found.loaded);
+  EXPECT_TRUE(found.counts);
+  EXPECT_EQ(found.operations, 107);
+  EXPECT_EQ(found.mib, 28);
+  EXPECT_TRUE(parsed(nvidia_fs_says(false, 100, 25)).loaded);
+  EXPECT_FALSE(parsed(nvidia_fs_says(false, 100, 25)).counts);
+}
+
+TEST(NvidiaFs, WhatIsMissingForAProofIsSaid) {
+  const NvidiaFsCounts none;
+  const NvidiaFsCounts silent = parsed(nvidia_fs_says(false, 0, 0));
+  const NvidiaFsCounts before = parsed(nvidia_fs_says(true, 100, 25));
+  const NvidiaFsCounts after = parsed(nvidia_fs_says(true, 164, 89));
+  const auto why = [&](bool strict, const NvidiaFsCounts& now) {
+    return not_by_nvidia_fs(strict, now.counts ? before : now, now, 64, 64 << 20);
+  };
+  EXPECT_EQ(why(true, after), "");
+  EXPECT_EQ(why(false, after),
+            "without compatibility mode, nvidia-fs' counters prove it: set "
+            "CUFILE_ALLOW_COMPAT_MODE=false");
+  EXPECT_EQ(why(true, silent),
+            "without compatibility mode, nvidia-fs' counters prove it: let it "
+            "count (as root: echo 1 > "
+            "/sys/module/nvidia_fs/parameters/rw_stats_enabled)");
+  EXPECT_NE(why(true, none).find("load nvidia-fs (as root: modprobe nvidia-fs), let it"),
+            std::string::npos);
+  EXPECT_EQ(why(true, parsed(nvidia_fs_says(true, 163, 89))),
+            "nvidia-fs counted 63 of 64 operations and 64 of 64 MiB");
+  EXPECT_EQ(why(true, parsed(nvidia_fs_says(true, 164, 86))),
+            "nvidia-fs counted 64 of 64 operations and 61 of 64 MiB");
+  EXPECT_NE(not_by_nvidia_fs(true, after, before, 64, 0), "") << "counters that were reset";
+}
+
+// What a new process with cuFile 1.12 finds of its reads' way, while nvidia-fs counts so many.
+void say_way(int file, const char* compat, const char* require, std::uint64_t counted) {
+  const std::string statistics = ::testing::TempDir() + fmt::format("nvidia-fs-{}", getpid());
+  set_nvidia_fs_statistics(statistics);
+  std::ofstream(statistics) << nvidia_fs_says(true, 5, 5);
+  setenv("CUFILE_ALLOW_COMPAT_MODE", compat, 1);
+  Going going(file, {.backend = "cufile"});
+  const auto watch = watch_gpu_io({1}, "cufile", 0);
+  going.read();
+  std::ofstream(statistics) << nvidia_fs_says(true, 5 + counted, 6);
+  watch->stop();
+  ordered_json evidence{{"storage_io", {{"reads", 64}, {"bytes_read", 1 << 20}}}};
+  const std::string refused = refusal([&] { watch->report(evidence, require, true); });
+  unlink(statistics.c_str());
+  std::string note;
+  for (const std::string one : evidence["notes"]) {
+    if (one.starts_with("way ")) note = one;
+  }
+  std::fprintf(stderr, "%s|%s|%s|%s\n", evidence["storage_io"]["ways"].dump().c_str(),
+               evidence["cufile"].value("proof", "none").c_str(), note.c_str(), refused.c_str());
+  std::exit(0);
+}
+
+TEST_F(Watched, BeforeTheLibraryCountedNvidiaFsProvesTheWay) {
+  const auto says = [&](const char* compat, const char* require, std::uint64_t counted) {
+    use_version("1120");
+    say_way(file_, compat, require, counted);
+  };
+  const auto done = ::testing::ExitedWithCode(0);
+  EXPECT_EXIT(says("false", "nvfs", 64), done, "\\{\"nvfs\":64\\}\\|nvidia-fs\\|\\|\n");
+  EXPECT_EXIT(says("false", "gpudirect", 70), done, "\\|nvidia-fs\\|\\|\n");
+  EXPECT_EXIT(says("false", "p2p", 64), done,
+              "--require p2p: 0 of 64 operations went that way .64 by nvfs.");
+  EXPECT_EXIT(says("false", "", 60), done,
+              "null\\|none\\|way not proven: libcufile 1.12 does not count the ways of "
+              "operations, 1.15 does; nvidia-fs counted 60 of 64 operations");
+  EXPECT_EXIT(says("true", "gpudirect", 64), done,
+              "path: --require gpudirect: not proven: libcufile 1.12 .*: set "
+              "CUFILE_ALLOW_COMPAT_MODE=false\n");
+  EXPECT_EXIT(says("true", "odirect", 64), done, "COMPAT_MODE=false\\|\n");
+}
+
+TEST_F(Watched, ACountingLibraryIsItsOwnProof) {
+  EXPECT_EQ(read_by("cufile")["cufile"]["proof"], "libcufile");
 }
 
 // Two GPUs; the second one has GPM, as Hopper does.

@@ -37,6 +37,8 @@ Own = TypeVar("Own", bound=OwnEvidence)
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
 Share = Annotated[float, Field(ge=0, le=1)]
+_ON_DEVICE = 0.5
+"""Share of the bytes asked for below which the drives' counters contradict a figure."""
 DISTURBED_SHARE = 0.01
 """Share of a sample that others took from a thread, above which the sample is disturbed. A context
 switch alone stays below it: the kernel's own work takes microseconds."""
@@ -206,6 +208,17 @@ class Evidence(Model):
     """Counters that a watch could not read."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
+
+    def less_on_devices(self) -> bool:
+        """Whether the drives moved less than half of the bytes that were read or written."""
+        io = self.storage_io
+        if io is None or any(facts.path.dax for facts in self.storage or []):  # Counts no DAX.
+            return False
+        pairs = (
+            (self.device_bytes_read, io.bytes_read),
+            (self.device_bytes_written, io.bytes_written),
+        )
+        return any(moved is not None and moved < _ON_DEVICE * asked for moved, asked in pairs)
 
     def own(self, kind: type[Own]) -> Own:
         """Return the keys of a kind; raises ValueError for a key that is neither shared nor its."""

@@ -136,6 +136,9 @@ class CufileState(Model):
     unaligned: int | None = None
     """Operations that did not begin and end at a page; batches are not counted. None where this
     version counts nothing."""
+    proof: Literal["libcufile", "nvidia-fs"] | None = None
+    """What proves the way of the operations. libcufile: it counted each. nvidia-fs: compatibility
+    mode was off, and nvidia-fs counted as many operations and bytes. None: not proven."""
 
 
 class GpuTraffic(Model):

@@ -170,7 +170,7 @@ class Measurement(Model):
     fits_memory_side_cache: bool | None = None
     """The same of a cache in front of a node, of what was gone over there."""
     bound_by: BoundBy | None = None
-    """A bound of the headline other than the memory, where known."""
+    """What the headline is of, other than the measured memory or device, where known."""
 
     @property
     def headline(self) -> Figure | None:

@@ -50,7 +50,7 @@ Pages = Literal["base", "thp", "2m", "512m", "1g"]
 HUGETLB: dict[str, int] = {"2m": 2 << 20, "512m": 512 << 20, "1g": 1 << 30}
 """Bytes of hugetlb pages, which come out of pools; 512m: of Arm machines with 64 KiB pages."""
 
-BoundBy = Literal["address-generation"]
+BoundBy = Literal["address-generation", "not-the-device"]
 """A bound other than the memory: generating the addresses of accesses."""
 
 Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
@@ -298,7 +298,7 @@ class MeasurementSpec(Ruled):
         return None
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
-        """A bound other than the measured memory; None where none is known."""
+        """What a figure is of, other than the measured memory or device; None: of that."""
         return None
 
     def wanted_prefetchers(self) -> Prefetchers | None:

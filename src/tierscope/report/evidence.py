@@ -15,10 +15,10 @@ from tierscope.model.event import Evidence, GpuState
 from tierscope.model.evidence import CopiesOverlap, NfsFacts, TraceRow
 from tierscope.model.persistent import PersistentEvidence
 from tierscope.model.run import Measurement
-from tierscope.model.spec import HUGETLB
+from tierscope.model.spec import HUGETLB, BoundBy
 from tierscope.model.storage import DriveFacts, StorageFacts
 from tierscope.report import figures
-from tierscope.report.figures import BOUND, size_text
+from tierscope.report.figures import BOUND, BOUND_BY, size_text
 from tierscope.report.naming import described_as, no_interval_text
 from tierscope.report.style import is_detailed, new_table, note, title
 
@@ -44,6 +44,11 @@ _ANSWERS = {
     "yes": "data written would have survived power loss",
     "no": "data written would not have survived power loss",
     "unknown": "whether data written would have survived power loss is unknown",
+}
+_BOUND_AS: dict[BoundBy, str] = {
+    "address-generation": "it alone takes two thirds of the time or more",
+    "not-the-device": "they have less than half of the bytes; a cache or holes in between had the "
+    "rest",
 }
 _MAX_NOTES = 4
 
@@ -492,17 +497,17 @@ def cautions(measurements: list[Measurement]) -> list[str]:
     """Return what of a group's figures is not what it seems, or asks for something to be done."""
     measured = [m for m in measurements if m.has_figure]
     held = sum(bool(m.fits_memory_side_cache) and not m.fits_caches for m in measured)
-    bound = sum(m.bound_by == "address-generation" for m in measured)
+    bounds = Counter(m.bound_by for m in measured if m.bound_by)
     throttles = Counter(filter(None, map(throttled, measured)))
     lines = [
         f"{held} of {len(measured)}: the node's memory-side cache may hold all of it; a larger "
         "--size goes beyond"
         if held
         else "",
-        f"{bound} of {len(measured)}: bound by address generation ({BOUND}): it alone takes two "
-        "thirds of the time or more"
-        if bound
-        else "",
+        *(
+            f"{count} of {len(measured)}: {BOUND_BY[bound]} ({BOUND}): {_BOUND_AS[bound]}"
+            for bound, count in bounds.items()
+        ),
         *(f"{count} of {len(measured)}: {text}" for text, count in throttles.items()),
         *survival_lines(measured),
         *storage_warnings(m.evidence for m in measured if m.evidence),

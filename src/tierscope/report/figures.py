@@ -29,8 +29,11 @@ _NOTHING = 1e-4
 _TO = "–"
 """Between the ends of an interval in a table."""
 BOUND = "†"
-"""Marks figures that something other than the memory bounds."""
-BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
+"""Marks figures that are of something other than the measured memory or device."""
+BOUND_BY: dict[BoundBy, str] = {
+    "address-generation": "bound by address generation",
+    "not-the-device": "contradicted by the device's counters",
+}
 
 
 def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
@@ -231,13 +234,15 @@ def is_vague(figure: Figured) -> bool:
 
 
 def is_doubtful(measurement: Measurement) -> bool:
-    """Return whether a figure is vague, or comes from disturbed rows for want of others."""
+    """Return whether a figure is vague, comes from disturbed rows for want of others, or is
+    contradicted by the device's counters."""
     evidence = measurement.evidence
-    return is_vague(measurement) or bool(evidence and evidence.disturbed)
+    disturbed = bool(evidence and evidence.disturbed)
+    return is_vague(measurement) or disturbed or measurement.bound_by == "not-the-device"
 
 
 def mark(measurement: Measurement) -> str:
-    """Return the mark of a figure that something other than the memory bounds, or nothing."""
+    """Return the mark of a figure of something other than its memory or device, or nothing."""
     return BOUND if measurement.bound_by else ""
 
 

@@ -54,8 +54,6 @@ _ALIKE = 1.05
 _NOISY = "the intervals are too wide to compare"
 _NOTHING_KNOWN = Traits(private_bytes=0.0, shared_caches={})
 """Traits of CPU caches, which have no part in storage."""
-_MOVED = 0.5
-"""Share of the requested bytes below which the drives moved so little that a cache served reads."""
 _WARM = 0.99
 """Share of the files in the page cache from which on it holds them all."""
 _IN_CACHE = 0.01
@@ -543,11 +541,6 @@ def _reads(m: Measurement) -> IoEvidence | None:
     return io if io is not None and io.bytes_read > 0 else None
 
 
-def _moved_less(m: Measurement) -> bool:
-    io, moved = _reads(m), m.evidence.device_bytes_read if m.evidence else None
-    return io is not None and moved is not None and not cached(m) and moved < _MOVED * io.bytes_read
-
-
 def _was_cached(m: Measurement) -> bool:
     io = _reads(m)
     return io is not None and not cached(m) and (io.cached_before or 0.0) >= _IN_CACHE
@@ -558,11 +551,13 @@ def _has_holes(m: Measurement) -> bool:
     return io is not None and bool(io.unwritten_bytes)
 
 
+def _not_proven(m: Measurement) -> bool:
+    cufile = m.evidence.cufile if m.evidence else None
+    return cufile is not None and cufile.proof is None
+
+
 _CHECKS = (
-    (
-        _moved_less,
-        "direct reads of which the drive moved less than half: a cache in between served the rest",
-    ),
+    (_not_proven, "the way between storage and GPU is not proven; -v says what would prove it"),
     (_was_cached, "direct reads of files that were partly in the page cache before"),
     (_has_holes, "reads of files with holes or unwritten parts, which no drive has to read"),
 )

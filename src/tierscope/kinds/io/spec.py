@@ -22,7 +22,7 @@ from tierscope.model.io import (
 )
 from tierscope.model.property import MadeBy
 from tierscope.model.rules import Check, Distinct, Ruling
-from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.spec import BoundBy, Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
 from tierscope.model.threads import Threads
 from tierscope.model.time_series import TimeSeries
@@ -45,6 +45,7 @@ from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of
 
 if TYPE_CHECKING:
+    from tierscope.model.event import Evidence
     from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
 
@@ -387,6 +388,11 @@ class IoSpec(MeasurementSpec):
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
         """Whether the page cache takes part, so that its figure is not the drive's."""
         return not all(pattern.direct for pattern in self.patterns)
+
+    def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
+        """Whether the drives' counters contradict it, of accesses past the page cache."""
+        past_caches = all(pattern.direct for pattern in self.patterns)
+        return "not-the-device" if past_caches and evidence.less_on_devices() else None
 
     def limit(self, paths: "Paths") -> "Limit | None":
         """The limit by links and the drives' data sheets; none of the page cache, and none of

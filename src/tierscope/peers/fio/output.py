@@ -21,9 +21,11 @@ from typing import Any
 from tierscope.analysis.distribution import merged
 from tierscope.model.event import Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
+from tierscope.model.spec import BoundBy
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Clone, Stage
 from tierscope.peers.totals import histograms, over_samples, rates
+from tierscope.report.figures import BOUND_BY
 from tierscope.runs.record import version
 
 _BITS = 6
@@ -195,6 +197,8 @@ class Result:
     """Seconds since the command began."""
     ended: float
     """Seconds since 1970."""
+    bound_by: BoundBy | None
+    """What its figures are of, other than the device."""
 
     @property
     def name(self) -> str:
@@ -218,7 +222,9 @@ class Result:
         return [(name, found) for name, found in both if operations & {name, "mix"}]
 
 
-def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) -> Iterator[Result]:
+def results(
+    stage: Stage, repetition: Repetition, bound_by: BoundBy | None, elapsed: float, ended: float
+) -> Iterator[Result]:
     """Yield the results of jobs that ran together."""
     series = repetition.series[0]
     for entry in stage.entries():
@@ -232,6 +238,7 @@ def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) 
             seconds=seconds,
             elapsed=elapsed,
             ended=ended,
+            bound_by=bound_by,
         )
 
 
@@ -318,6 +325,7 @@ def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, An
         "jobname": result.name,
         "groupid": result.group,
         "error": 0,
+        **({"bound_by": result.bound_by} if result.bound_by else {}),
         "eta": _NO_ESTIMATE,
         "elapsed": round(result.elapsed),
         "job options": {"name": result.name, **own},
@@ -448,9 +456,10 @@ def _result(result: Result) -> Iterator[str]:
 
 def _direction_lines(name: str, found: Direction, result: Result) -> Iterator[str]:
     moved = f"{_binary(found.bytes)}/{found.seconds * 1000:.0f}msec"
+    of = f" ({BOUND_BY[result.bound_by]})" if result.bound_by else ""
     yield (
         f"  {name}: IOPS={_count(found.rate)}, BW={_binary(found.bandwidth)}/s "
-        f"({_decimal(found.bandwidth)}/s)({moved})"
+        f"({_decimal(found.bandwidth)}/s)({moved}){of}"
     )
     if found.submission.number:
         yield _times("slat", found.submission)

@@ -139,7 +139,8 @@ class _Session:
         say("fio", *done.errors, *done.warnings)
         if done.found is not None:
             elapsed = time.monotonic() - self.began
-            self.results += results(stage, done.repetitions[-1], elapsed, time.time())
+            bound_by = done.found.bound_by
+            self.results += results(stage, done.repetitions[-1], bound_by, elapsed, time.time())
             say("fio", done.verdict if any(job.verify for job in stage.jobs) else "")
         return done.exit_code
 

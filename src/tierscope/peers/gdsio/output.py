@@ -11,6 +11,7 @@ from tierscope.peers.gdsio.options import Sizes
 from tierscope.peers.gdsio.plan import STEM
 from tierscope.peers.gdsio.workload import Job, Workload
 from tierscope.peers.totals import Totals, totals_of
+from tierscope.report.figures import BOUND_BY
 
 VERIFYING = "Verifying data"
 """Printed between the result lines of the writes and of the reads that verify them."""
@@ -24,6 +25,8 @@ _WAYS = {
     "mixed": f"{_THROUGH_HOST} (several)",
 }
 """Paths that cuFile counts."""
+_UNPROVEN = "way not proven"
+_BY_NVIDIA_FS = " (proof: compatibility mode was off, and nvidia-fs counted them)"
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _MISSING = 0.95
 """Share of the bytes below which drives moved less than was asked."""
@@ -34,18 +37,26 @@ def way_taken(work: Workload, found: Measurement) -> str:
     evidence = found.evidence
     if evidence is None or evidence.storage_io is None:
         return ""
-    parts = [_ways(evidence.storage_io)] if work.transfer.cufile else []
+    parts = [_ways(evidence, evidence.storage_io)] if work.transfer.cufile else []
     return "; ".join(filter(None, [*parts, _drives(evidence, evidence.storage_io)]))
 
 
-def _ways(io: IoEvidence) -> str:
+def _ways(evidence: Evidence, io: IoEvidence) -> str:
     ways = {name: count for name, count in (io.ways or {}).items() if count}
     total = sum(ways.values())
     if not total:
-        return "way not proven: cuFile counted no operations"
-    return "way: " + ", ".join(
-        f"{count / total:.1%} of {total} operations {_WAYS.get(name, name)}"
-        for name, count in sorted(ways.items(), key=lambda way: -way[1])
+        return next(
+            (one for one in evidence.notes or [] if one.startswith(_UNPROVEN)),
+            f"{_UNPROVEN}: cuFile counted no operations",
+        )
+    proof = evidence.cufile.proof if evidence.cufile else None
+    return (
+        "way: "
+        + ", ".join(
+            f"{count / total:.1%} of {total} operations {_WAYS.get(name, name)}"
+            for name, count in sorted(ways.items(), key=lambda way: -way[1])
+        )
+        + (_BY_NVIDIA_FS if proof == "nvidia-fs" else "")
     )
 
 
@@ -90,10 +101,14 @@ def _io_size(sizes: Sizes) -> str:
     return "-".join(f"{size / _KIB:g}" if size % _KIB else str(size // _KIB) for size in shown)
 
 
-def result_lines(work: Workload, repetitions: Sequence[Repetition]) -> list[str]:
-    """Return the line of all jobs, with ``-J`` behind a line for each job by its name."""
+def result_lines(
+    work: Workload, repetitions: Sequence[Repetition], found: Measurement
+) -> list[str]:
+    """Return the line of all jobs, with ``-J`` behind a line for each job by its name. Behind
+    gdsio's own words stands what makes a figure another than the drive's."""
     lines = [f"{name}: {line}" for name, line, _totals in _by_job(work, repetitions)]
-    return [*lines, result_line(work, totals_of(repetitions))]
+    of = f" ({BOUND_BY[found.bound_by]})" if found.bound_by else ""
+    return [line + of for line in (*lines, result_line(work, totals_of(repetitions)))]
 
 
 def result_json(
@@ -108,6 +123,7 @@ def result_json(
     evidence = found.evidence.model_dump(mode="json", exclude_none=True) if found.evidence else {}
     return {
         "line": result_line(work, totals),
+        **({"bound_by": found.bound_by} if found.bound_by else {}),
         **_numbers(totals),
         **({"jobs": jobs} if jobs else {}),
         "figures": [one.model_dump(mode="json", exclude_none=True) for one in found.figures],

@@ -112,7 +112,7 @@ class _Session:
     def _show(self, work: Workload, done: Measured, found: Measurement) -> dict[str, Any]:
         """Print the result line and, on stderr, remarks; return both."""
         if not self.line.json:
-            print("\n".join(result_lines(work, done.repetitions)), flush=True)
+            print("\n".join(result_lines(work, done.repetitions, found)), flush=True)
         verdict = done.verdict if work.verify else ""
         said = [*filter(None, (way_taken(work, found), verdict))]
         say("gdsio", *said)
