@@ -32,8 +32,7 @@ class KvCache : public State {
   explicit KvCache(KvCacheSpec spec)
       : spec_(std::move(spec)),
         order_(spec_),
-        pool_(make_kv_pool(spec_)),
-        seed_(static_cast<std::uint64_t>(now_ns())) {}
+        pool_(make_kv_pool(spec_)) {}
 
   void open(Leases& leases) override {
     const double begin = now_seconds();
@@ -41,10 +40,9 @@ class KvCache : public State {
     if (file_) file_->close();
     watch_gpu();
     pool_->open(leases, *team_);
-    const bool is_new = spec_.in_file() && !file_;
-    if (is_new) file_ = std::make_unique<KvFile>(spec_, leases.files());
+    if (spec_.in_file() && !file_) file_ = std::make_unique<KvFile>(spec_, leases.files());
     if (file_) prepare();
-    fill(is_new);
+    fill();
     pool_->set(order_);
     pool_->send();
     pool_->tune({0, file_ ? spec_.pieces : spec_.all_pieces()}, first_buffer());
@@ -71,6 +69,7 @@ class KvCache : public State {
     if (watch_) watch_->stop();
     if (file_) file_->count_to_now();
     const std::string verified = verify();
+    if (file_) file_->close();
     pool_->observe(evidence);
     evidence["verified"] = verified;
     nlohmann::ordered_json found{{"transfers", transfers_}, {"pieces", spec_.all_pieces()}};
@@ -152,42 +151,52 @@ class KvCache : public State {
     return std::ranges::max(lost);
   }
 
-  // The side that pieces come from holds the pattern, the other one does not. A file keeps its
-  // contents from one repetition to the next.
-  void fill(bool file_is_new) {
+  // Of the contents of this process: what another one left is wrong.
+  static std::uint64_t seed() {
+    static const auto it = static_cast<std::uint64_t>(now_ns());
+    return it;
+  }
+
+  // The side that pieces come from holds the pattern, the other one does not.
+  void fill() {
     write_pool([this](std::span<std::byte> data, std::uint64_t first) {
       if (spec_.fetch) {
         std::ranges::fill(data, std::byte{0});
       } else {
-        fill_kv_pattern(data, first, seed_);
+        fill_kv_pattern(data, first, seed());
       }
     });
-    if (spec_.fetch && file_is_new) {
-      const AlignedBuffer window = make_aligned(spec_.stride());
-      for (std::size_t object = 0; object < spec_.objects; ++object) {
-        const std::uint64_t at = object * spec_.stride();
-        fill_window({window.get(), spec_.stride()}, at);
-        file_->write(at, {window.get(), spec_.stride()});
-      }
-    }
-    if (file_) return;
+    if (file_) return fill_file();
     const std::span<std::byte> store = pool_->store();
     share(spec_.objects, [&](std::size_t object) {
       const std::span<std::byte> data =
           store.subspan(object * spec_.stride(), spec_.object_bytes());
       if (spec_.fetch) {
-        fill_kv_pattern(data, object * spec_.stride(), seed_);
+        fill_kv_pattern(data, object * spec_.stride(), seed());
       } else {
         std::ranges::fill(data, std::byte{0});
       }
     });
   }
 
+  void fill_file() {
+    std::uint64_t& filled = file_->filled();
+    const std::uint64_t bytes = spec_.objects * spec_.stride();
+    if (spec_.fetch && filled < bytes) {
+      const AlignedBuffer window = make_aligned(spec_.stride());
+      for (std::uint64_t at = 0; at < bytes; at += spec_.stride()) {
+        fill_window({window.get(), spec_.stride()}, at);
+        file_->write(at, {window.get(), spec_.stride()});
+      }
+    }
+    filled = spec_.fetch ? std::max(filled, bytes) : 0;
+  }
+
   // Of a window, each thread fills a part.
   void fill_window(std::span<std::byte> window, std::uint64_t first) {
     share(parts_of(window.size()), [&](std::size_t part) {
       const std::size_t at = part * kPart;
-      fill_kv_pattern(window.subspan(at, std::min(kPart, window.size() - at)), first + at, seed_);
+      fill_kv_pattern(window.subspan(at, std::min(kPart, window.size() - at)), first + at, seed());
     });
   }
 
@@ -305,7 +314,7 @@ class KvCache : public State {
   }
 
   void compare(std::span<const std::byte> found, std::size_t piece, std::uint64_t from) const {
-    const std::size_t wrong = kv_difference(found, from, seed_);
+    const std::size_t wrong = kv_difference(found, from, seed());
     if (wrong == found.size()) return;
     throw Failure(
         fmt::format("piece {} of object {}: at its place, bytes from {} on are not those that it "
@@ -320,10 +329,9 @@ class KvCache : public State {
   const KvCacheSpec spec_;
   KvOrder order_;
   std::unique_ptr<KvPool> pool_;
-  const std::uint64_t seed_;
   Team* team_ = nullptr;
-  std::unique_ptr<KvFile> file_;
   std::unique_ptr<GpuBuffers> through_;  // Where objects bypass the host.
+  std::unique_ptr<KvFile> file_;
   std::vector<std::byte*> buffers_;
   std::vector<std::optional<RunQueueDelay>> queues_;  // Of threads.
   std::unique_ptr<GpuIoWatch> watch_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "errors.h"
 #include "storage/page_cache.h"
@@ -120,6 +121,11 @@ void KvFile::write(std::uint64_t at, std::span<const std::byte> from) {
     if (put <= 0) fail("writing objects");
     done += static_cast<std::size_t>(put);
   }
+}
+
+std::uint64_t& KvFile::filled() const {
+  static auto& by_number = *new std::map<std::uint32_t, std::uint64_t>;
+  return by_number[file_->number];
 }
 
 void KvFile::settle() {

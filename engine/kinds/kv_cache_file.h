@@ -36,6 +36,9 @@ class KvFile {
   // Contents, between samples; whole pages. Throws Failure.
   void read(std::uint64_t at, std::span<std::byte> to) const;
   void write(std::uint64_t at, std::span<const std::byte> from);
+  // Bytes from the first on that hold the pattern, as somebody filled them: measurements that go to
+  // one directory share its file, and fetches leave what they find.
+  std::uint64_t& filled() const;
   // Has the drive keep what was written, and the page cache drop it; remembers what it kept.
   void settle();
 

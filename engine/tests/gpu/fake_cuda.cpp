@@ -577,7 +577,8 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr* destinations, CUdeviceptr* sources, std
                             std::size_t count, CUmemcpyAttributes*, std::size_t*, std::size_t,
                             std::size_t*, CUstream stream) {
   for (std::size_t i = 0; i < count; ++i) {
-    const CUresult error = cuMemcpyAsync(destinations[i], sources[i], sizes[i], stream);
+    const CUresult error =
+        functions::cuMemcpyAsync(destinations[i], sources[i], sizes[i], stream);
     if (error != CUDA_SUCCESS) return error;
   }
   return CUDA_SUCCESS;
@@ -784,7 +785,8 @@ void launch_pieces(const PieceMove& move, int blocks, CUstream stream) {
     for (std::size_t i = 0; i < move.count; ++i) {
       std::byte* const pooled = move.pool + move.ends[i].pool;
       std::byte* const stored = move.store + move.ends[i].store;
-      copy(move.to_pool ? pooled : stored, move.to_pool ? stored : pooled, move.bytes);
+      const std::byte* const from = move.to_pool ? stored : pooled;
+      copy(move.to_pool ? pooled : stored, from, move.bytes);
     }
   });
 }

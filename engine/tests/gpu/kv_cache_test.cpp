@@ -1,4 +1,6 @@
 // The kind kv-cache with its pool on a GPU, on a fake CUDA and a fake cuFile.
+#include <set>
+
 #include "gpu/cufile_fixture.h"
 #include "gpu/gpu_kinds.h"
 #include "scratch_directory.h"
@@ -66,7 +68,7 @@ TEST_F(KvCacheOfGpu, ADriverWithoutBatchesIsNamed) {
   fake_cuda::set({.driver = 12060});
   EXPECT_EQ(refusal([] { repeated(plan("fetch", "batch")); }),
             "gpu_feature: the NVIDIA driver, for CUDA 12.6, has no cuMemcpyBatchAsync: that came "
-            "with CUDA 12.8");
+            "with CUDA 12.8; install NVIDIA driver 570 or newer, or use another method");
   EXPECT_NO_THROW(repeated(plan("fetch", "copy-engine")));
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.kinds.kv_cache.show import TIME, VIEW, moved_bytes
+from tierscope.kinds.kv_cache.show import TIME, VIEW, time_text
 from tierscope.kinds.kv_cache.spec import KvCacheSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.machine.settings import thp_available
@@ -28,6 +28,7 @@ from tierscope.report.figures import size_text
 from tierscope.report.style import new_table, note, title
 from tierscope.suites.kv_models import KvModel
 
+KIND = KvCacheSpec.kind_name()
 BLOCK_TOKENS = 16
 """vLLM's block."""
 OBJECT_TOKENS = 256
@@ -78,22 +79,36 @@ def kv_tour(topology: Topology, asked: KvAsked) -> KvTour:
             f"--block-tokens: {asked.block_tokens} tokens make pieces of {piece} bytes; a piece "
             "has to be a multiple of 16 bytes, so ask for more tokens"
         )
-    requests = list(_requests(topology, asked, piece))
+    requests = [*_requests(topology, asked, piece), *_plain_copies(topology, asked)]
     specs = expand(requests, topology, thp_available()).measurements
     if not topology.gpus and not asked.initiator:
         specs = [*specs, _without_gpu(specs)]
-    large = bool(asked.prefixes)
-    kept = [one.model_copy(update={"large": large}) for one in specs]
+    large = {"large": bool(asked.prefixes)}
+    kept = [one.model_copy(update=large) if one.kind == KIND else one for one in specs]
     return KvTour(Plan(version=PLAN_VERSION, measurements=kept), asked)
+
+
+def _pool(topology: Topology, asked: KvAsked) -> str:
+    """Return the endpoint that holds the pool."""
+    if asked.initiator:
+        return asked.initiator
+    gpus = topology.gpus
+    return f"gpu:{gpus[0].index}" if gpus else f"node:{cpu_nodes(topology)[0].number}"
+
+
+def _plain_copies(topology: Topology, asked: KvAsked) -> Iterator[Request]:
+    """Yield copies of one large piece in both directions, which a GPU's figures are set against."""
+    pool = _pool(topology, asked)
+    if not pool.startswith("gpu:"):
+        return
+    nodes = ",".join(f"node:{number}" for number in host_nodes(topology))
+    for ends in ({"from": nodes, "to": pool}, {"from": pool, "to": nodes}):
+        yield Request(kind="gpu-copy", options=ends)
 
 
 def _requests(topology: Topology, asked: KvAsked, piece: int) -> Iterator[Request]:
     """Yield a request for each length of a prefix and each way; stores of the longest only."""
-    pool = asked.initiator or (
-        f"gpu:{topology.gpus[0].index}"
-        if topology.gpus
-        else f"node:{cpu_nodes(topology)[0].number}"
-    )
+    pool = _pool(topology, asked)
     on_gpu = pool.startswith("gpu:")
     nodes = [f"node:{number}" for number in host_nodes(topology)]
     targets = ",".join([*nodes, *(f"file:{path}" for path in asked.directories)])
@@ -164,6 +179,10 @@ class BreakEven:
     """At the rate given; 0: from the first token on, None: never, or no rate was given."""
 
 
+def _transfers(run: Run) -> list[Measurement]:
+    return [m for m in run.measurements if m.kind == KIND]
+
+
 def _by(m: Measurement) -> str:
     """Return how pieces move, and what reads or writes objects in a file."""
     backend = m.pattern.get("backend")
@@ -181,7 +200,7 @@ def break_evens(run: Run, tour: KvTour) -> list[BreakEven]:
     ways: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
     for m in run.measurements:
         seconds = seconds_of(m)
-        if m.kind == "kv-cache" and seconds and m.pattern["operation"] == "fetch":
+        if m.kind == KIND and seconds and m.pattern["operation"] == "fetch":
             ways.setdefault((m.initiator, m.target, _by(m)), []).append(
                 (tour.tokens_of(m), seconds)
             )
@@ -223,7 +242,7 @@ def kv_json(run: Run, tour: KvTour) -> dict[str, Any]:
                     "seconds": seconds_of(m),
                     "status": m.status,
                 }
-                for m in run.measurements
+                for m in _transfers(run)
             ],
             "break_even": [
                 {
@@ -249,8 +268,8 @@ def show_kv(console: Console, run: Run, tour: KvTour) -> None:
         f"token, pieces of {size_text(piece)}",
     )
     _show_table(console, run, tour)
-    measured = [m for m in run.measurements if m.status == "measured"]
-    for line in [*_compared(run, tour), *VIEW.notes(measured, run)]:
+    measured = [m for m in _transfers(run) if m.status == "measured"]
+    for line in [*_of_plain_copies(run, tour), *_compared(run, tour), *VIEW.notes(measured, run)]:
         console.print(Text(line))
     note(
         console,
@@ -260,10 +279,10 @@ def show_kv(console: Console, run: Run, tour: KvTour) -> None:
 
 
 def _show_table(console: Console, run: Run, tour: KvTour) -> None:
-    headings = ("pool", "objects", "by", "", "tokens", "bytes", "GB/s", "of limit", "time to data",
-                "breaks even at")  # fmt: skip
+    headings = ("pool", "objects", "by", "", "tokens", "GB/s", "of limit", "time to data",
+                "breaks even, tokens/s")  # fmt: skip
     table = new_table(*headings, words=("pool", "objects", "by", ""))
-    for m in run.measurements:
+    for m in _transfers(run):
         tokens, seconds = tour.tokens_of(m), seconds_of(m)
         ok = m.status == "measured"
         table.add_row(
@@ -272,17 +291,45 @@ def _show_table(console: Console, run: Run, tour: KvTour) -> None:
             _by(m),
             str(m.pattern["operation"]),
             f"{tokens:,}".replace(",", " "),
-            size_text(moved_bytes(m)),
             figures.with_interval(m, 1e9) if ok else m.status,
             figures.of_limit(m) if ok else "",
-            figures.seconds_text(seconds) if seconds else "",
-            _rate_text(tokens / seconds) if seconds and m.pattern["operation"] == "fetch" else "",
+            time_text(m),
+            figures.significant(tokens / seconds, 3)
+            if seconds and m.pattern["operation"] == "fetch"
+            else "",
         )
     console.print(table)
 
 
 def _rate_text(rate: float) -> str:
     return f"{figures.significant(rate, 3)} tokens/s"
+
+
+def _of_plain_copies(run: Run, tour: KvTour) -> Iterator[str]:
+    """Set the ways of the longest prefix against a copy of one large piece, and each other."""
+    for plain in run.measurements:
+        if plain.kind != "gpu-copy" or not plain.estimate:
+            continue
+        fetched = plain.target.startswith("gpu:")
+        ends = (plain.target, plain.initiator) if fetched else (plain.initiator, plain.target)
+        ways = [
+            m
+            for m in _transfers(run)
+            if m.estimate
+            and (m.initiator, m.target) == ends
+            and (m.pattern["operation"] == "fetch") == fetched
+        ]
+        longest = max((tour.tokens_of(m) for m in ways), default=0)
+        said = [
+            f"{_by(m)} {figures.text(m, 1e9, 'GB/s')} ({m.estimate / plain.estimate:.0%})"
+            for m in sorted(ways, key=lambda m: -(m.estimate or 0.0))
+            if tour.tokens_of(m) == longest and m.estimate
+        ]
+        if said:
+            yield (
+                f"{plain.initiator} to {plain.target}, {longest} tokens: {', '.join(said)} of a "
+                f"plain copy's {figures.text(plain, 1e9, 'GB/s')}."
+            )
 
 
 def _compared(run: Run, tour: KvTour) -> Iterator[str]:

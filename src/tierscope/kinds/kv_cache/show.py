@@ -18,11 +18,6 @@ def observed(m: Measurement) -> KvTransfers | None:
     return m.evidence.own(KvCacheEvidence).kv_cache if m.evidence else None
 
 
-def moved_bytes(m: Measurement) -> int:
-    """Return the bytes that one transfer moves."""
-    return int(m.pattern["piece"] * m.pattern["pieces"] * m.pattern["objects"])
-
-
 def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     """Say what files were read from, and what a figure leaves out."""
     yield from _cached(measured)
