@@ -67,7 +67,7 @@ TEST_F(KvCacheOfGpu, FilesGoThroughTheHostOrPastIt) {
 TEST_F(KvCacheOfGpu, ADriverWithoutBatchesIsNamed) {
   fake_cuda::set({.driver = 12060});
   EXPECT_EQ(refusal([] { repeated(plan("fetch", "batch")); }),
-            "gpu_feature: the NVIDIA driver, for CUDA 12.6, has no cuMemcpyBatchAsync: that came "
+            "gpu-feature: the NVIDIA driver, for CUDA 12.6, has no cuMemcpyBatchAsync: that came "
             "with CUDA 12.8; install NVIDIA driver 570 or newer, or use another method");
   EXPECT_NO_THROW(repeated(plan("fetch", "copy-engine")));
 }

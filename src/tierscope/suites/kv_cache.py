@@ -28,7 +28,6 @@ from tierscope.report.figures import size_text
 from tierscope.report.style import new_table, note, title
 from tierscope.suites.kv_models import KvModel
 
-KIND = KvCacheSpec.kind_name()
 BLOCK_TOKENS = 16
 """vLLM's block."""
 OBJECT_TOKENS = 256
@@ -63,6 +62,12 @@ class KvTour:
 
     plan: Plan
     asked: KvAsked
+    copies: frozenset[str] = frozenset()
+    """Ids of the copies of one large piece, which the transfers of a GPU are set against."""
+
+    def transfers(self, run: Run) -> list[Measurement]:
+        """Return the transfers among a run's measurements."""
+        return [m for m in run.measurements if m.id not in self.copies]
 
     def tokens_of(self, m: Measurement) -> int:
         """Return the tokens that a transfer moves."""
@@ -79,13 +84,15 @@ def kv_tour(topology: Topology, asked: KvAsked) -> KvTour:
             f"--block-tokens: {asked.block_tokens} tokens make pieces of {piece} bytes; a piece "
             "has to be a multiple of 16 bytes, so ask for more tokens"
         )
-    requests = [*_requests(topology, asked, piece), *_plain_copies(topology, asked)]
-    specs = expand(requests, topology, thp_available()).measurements
+    specs = expand(list(_requests(topology, asked, piece)), topology, thp_available()).measurements
     if not topology.gpus and not asked.initiator:
         specs = [*specs, _without_gpu(specs)]
     large = {"large": bool(asked.prefixes)}
-    kept = [one.model_copy(update=large) if one.kind == KIND else one for one in specs]
-    return KvTour(Plan(version=PLAN_VERSION, measurements=kept), asked)
+    copies = list(_plain_copies(topology, asked))
+    plain = expand(copies, topology, thp_available()).measurements if copies else []
+    transfers = [one.model_copy(update=large) for one in specs]
+    plan = Plan(version=PLAN_VERSION, measurements=[*plain, *transfers])
+    return KvTour(plan, asked, frozenset(one.id for one in plain))
 
 
 def _pool(topology: Topology, asked: KvAsked) -> str:
@@ -179,10 +186,6 @@ class BreakEven:
     """At the rate given; 0: from the first token on, None: never, or no rate was given."""
 
 
-def _transfers(run: Run) -> list[Measurement]:
-    return [m for m in run.measurements if m.kind == KIND]
-
-
 def _by(m: Measurement) -> str:
     """Return how pieces move, and what reads or writes objects in a file."""
     backend = m.pattern.get("backend")
@@ -198,9 +201,9 @@ def seconds_of(m: Measurement) -> float | None:
 def break_evens(run: Run, tour: KvTour) -> list[BreakEven]:
     """Return a row for each way of fetching that was measured."""
     ways: dict[tuple[str, str, str], list[tuple[int, float]]] = {}
-    for m in run.measurements:
+    for m in tour.transfers(run):
         seconds = seconds_of(m)
-        if m.kind == KIND and seconds and m.pattern["operation"] == "fetch":
+        if seconds and m.pattern["operation"] == "fetch":
             ways.setdefault((m.initiator, m.target, _by(m)), []).append(
                 (tour.tokens_of(m), seconds)
             )
@@ -242,7 +245,7 @@ def kv_json(run: Run, tour: KvTour) -> dict[str, Any]:
                     "seconds": seconds_of(m),
                     "status": m.status,
                 }
-                for m in _transfers(run)
+                for m in tour.transfers(run)
             ],
             "break_even": [
                 {
@@ -268,7 +271,7 @@ def show_kv(console: Console, run: Run, tour: KvTour) -> None:
         f"token, pieces of {size_text(piece)}",
     )
     _show_table(console, run, tour)
-    measured = [m for m in _transfers(run) if m.status == "measured"]
+    measured = [m for m in tour.transfers(run) if m.status == "measured"]
     for line in [*_of_plain_copies(run, tour), *_compared(run, tour), *VIEW.notes(measured, run)]:
         console.print(Text(line))
     note(
@@ -282,7 +285,7 @@ def _show_table(console: Console, run: Run, tour: KvTour) -> None:
     headings = ("pool", "objects", "by", "", "tokens", "GB/s", "of limit", "time to data",
                 "breaks even, tokens/s")  # fmt: skip
     table = new_table(*headings, words=("pool", "objects", "by", ""))
-    for m in _transfers(run):
+    for m in tour.transfers(run):
         tokens, seconds = tour.tokens_of(m), seconds_of(m)
         ok = m.status == "measured"
         table.add_row(
@@ -308,13 +311,13 @@ def _rate_text(rate: float) -> str:
 def _of_plain_copies(run: Run, tour: KvTour) -> Iterator[str]:
     """Set the ways of the longest prefix against a copy of one large piece, and each other."""
     for plain in run.measurements:
-        if plain.kind != "gpu-copy" or not plain.estimate:
+        if plain.id not in tour.copies or not plain.estimate:
             continue
         fetched = plain.target.startswith("gpu:")
         ends = (plain.target, plain.initiator) if fetched else (plain.initiator, plain.target)
         ways = [
             m
-            for m in _transfers(run)
+            for m in tour.transfers(run)
             if m.estimate
             and (m.initiator, m.target) == ends
             and (m.pattern["operation"] == "fetch") == fetched

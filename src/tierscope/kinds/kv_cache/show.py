@@ -63,12 +63,12 @@ def _contradicted(measured: Sequence[Measurement]) -> Iterator[str]:
 
 
 def time_text(m: Measurement) -> str:
-    """Return the time of a transfer with its unit and interval."""
-    found = figures.side_figure(m, TIME)
+    """Return the time of a transfer with its unit; its interval is that of the bandwidth."""
+    found = figures.figure_of(m, TIME)
     if found is None:
         return ""
-    unit, factor = figures.scale_of(found.unit, [found.estimate])
-    return figures.text(found, factor, unit)
+    unit, factor = figures.scale_of("ns", [found])
+    return f"{figures.significant(found / factor, 3)} {unit}"
 
 
 def summary_of(measured: list[Measurement]) -> str:
