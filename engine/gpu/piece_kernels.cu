@@ -5,8 +5,8 @@
 namespace tierscope::piece_kernels {
 
 // A warp moves a run of one piece at a time: kUnroll vectors a lane, all loads before the first
-// store. Runs of all pieces are dealt to all warps, so pieces need not be as many as warps. Loads go
-// past the L1 (__ldcg): a later launch may find other bytes at the same place.
+// store. Runs of all pieces are dealt to all warps, so pieces need not be as many as warps. Loads
+// go past the L1 (__ldcg): a later launch may find other bytes at the same place.
 extern "C" __global__ void __launch_bounds__(kThreads) move_pieces(PieceMove move) {
   constexpr std::size_t kWarp = 32;
   constexpr std::size_t kRun = kWarp * kUnroll;

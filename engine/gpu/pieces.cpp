@@ -51,9 +51,10 @@ class Pieces final : public GpuPieces {
     // The list of pieces goes from pinned memory to the GPU's own.
     const MemoryPlace own{.gpu = spec_.gpu};
     const std::size_t list = spec_.count * sizeof(PieceEnds);
-    std::vector<BufferWish> wishes{{own, spec_.pool_bytes, spec_.gpu},
-                                   {own, list, spec_.gpu},
-                                   {MemoryPlace{.placement = spec_.store.placement}, list, spec_.gpu}};
+    std::vector<BufferWish> wishes{
+        {own, spec_.pool_bytes, spec_.gpu},
+        {own, list, spec_.gpu},
+        {MemoryPlace{.placement = spec_.store.placement}, list, spec_.gpu}};
     if (spec_.store_bytes > 0) wishes.push_back({spec_.store, spec_.store_bytes, spec_.gpu});
     buffers_ = take_buffers(wishes, team, fresh);
     while (lanes_.size() < spec_.lanes) lanes_.push_back(make_stream(spec_.gpu));

@@ -30,9 +30,7 @@ constexpr std::size_t kWindow = std::size_t{32} << 20;
 class KvCache : public State {
  public:
   explicit KvCache(KvCacheSpec spec)
-      : spec_(std::move(spec)),
-        order_(spec_),
-        pool_(make_kv_pool(spec_)) {}
+      : spec_(std::move(spec)), order_(spec_), pool_(make_kv_pool(spec_)) {}
 
   void open(Leases& leases) override {
     const double begin = now_seconds();
@@ -55,11 +53,11 @@ class KvCache : public State {
   }
 
   std::vector<Series> series() override {
-    Series series{.name = "transfers",
-                  .columns = {{.metric = "bandwidth", .part = ""},
-                              {.metric = "transfer_time", .part = ""}},
-                  .take = [this] { return take(); },
-                  .keep_disturbed = spec_.in_file()};
+    Series series{
+        .name = "transfers",
+        .columns = {{.metric = "bandwidth", .part = ""}, {.metric = "transfer_time", .part = ""}},
+        .take = [this] { return take(); },
+        .keep_disturbed = spec_.in_file()};
     series.watched_cpus =
         spec_.on_gpu() ? std::vector<int>{spec_.cpus.front()} : watched_cpus(*team_);
     return {series};

@@ -84,8 +84,7 @@ void KvFile::move(std::size_t thread, std::size_t first, std::size_t step, KvPoo
   for (std::size_t slot = 0; slot < lane.buffers.size(); ++slot) pool.wait(slot);
 }
 
-void KvFile::begin(Lane& lane, std::size_t object, std::uint32_t slot,
-                   const KvOrder& order) const {
+void KvFile::begin(Lane& lane, std::size_t object, std::uint32_t slot, const KvOrder& order) const {
   lane.objects[slot] = object;
   const IoRequest operation{.offset = order.object_at(object),
                             .bytes = static_cast<std::uint32_t>(spec_.stride()),
@@ -107,8 +106,8 @@ void KvFile::check(const Completion& one, std::size_t object) const {
 
 void KvFile::read(std::uint64_t at, std::span<std::byte> to) const {
   for (std::size_t done = 0; done < to.size();) {
-    const ssize_t got = pread(descriptor_.get(), to.data() + done, to.size() - done,
-                              static_cast<off_t>(at + done));
+    const ssize_t got =
+        pread(descriptor_.get(), to.data() + done, to.size() - done, static_cast<off_t>(at + done));
     if (got <= 0) fail("reading objects back");
     done += static_cast<std::size_t>(got);
   }
@@ -130,7 +129,8 @@ std::uint64_t& KvFile::filled() const {
 
 void KvFile::settle() {
   if (fdatasync(descriptor_.get()) != 0) fail("fdatasync");
-  cached_bytes_ = std::max(cached_bytes_, forget_cached(descriptor_.get(), file_->size).value_or(0));
+  cached_bytes_ =
+      std::max(cached_bytes_, forget_cached(descriptor_.get(), file_->size).value_or(0));
 }
 
 void KvFile::count_from_now() {

@@ -81,19 +81,18 @@ class GpuPool final : public KvPool {
 
   void open(Leases& leases, Team& team) override {
     if (!pieces_) {
-      pieces_ = make_gpu_pieces({.common = {.cpus = spec_.cpus,
-                                            .sample_s = spec_.sampling.sample_s,
-                                            .trace = false},
-                                 .gpu = spec_.pool.gpu,
-                                 .pool_bytes = spec_.all_bytes(),
-                                 .piece = spec_.piece,
-                                 .count = spec_.all_pieces(),
-                                 .engine = engine_of(spec_.method),
-                                 .multiprocessors = spec_.multiprocessors,
-                                 .to_pool = spec_.fetch,
-                                 .store = {.placement = spec_.placement},
-                                 .store_bytes = store_bytes(spec_),
-                                 .lanes = spec_.in_file() ? spec_.depth : 1});
+      pieces_ = make_gpu_pieces(
+          {.common = {.cpus = spec_.cpus, .sample_s = spec_.sampling.sample_s, .trace = false},
+           .gpu = spec_.pool.gpu,
+           .pool_bytes = spec_.all_bytes(),
+           .piece = spec_.piece,
+           .count = spec_.all_pieces(),
+           .engine = engine_of(spec_.method),
+           .multiprocessors = spec_.multiprocessors,
+           .to_pool = spec_.fetch,
+           .store = {.placement = spec_.placement},
+           .store_bytes = store_bytes(spec_),
+           .lanes = spec_.in_file() ? spec_.depth : 1});
     }
     pieces_->begin(team, leases.fresh());
   }

@@ -21,7 +21,7 @@ struct KvCacheSpec {
   bool large;
   bool fetch;  // Else pieces are stored.
   std::size_t piece;
-  std::size_t pieces;   // Of one object.
+  std::size_t pieces;  // Of one object.
   std::size_t objects;
   PieceMethod method;
   int multiprocessors;

@@ -71,16 +71,14 @@ TEST(KvPattern, DiffersByPlaceAndSeed) {
 
 class KvCacheOnHost : public testing::TestWithParam<const char*> {
  protected:
-  static json node() {
-    return {{"policy", "bind"}, {"nodes", json::array({{{"node", 0}}})}};
-  }
+  static json node() { return {{"policy", "bind"}, {"nodes", json::array({{{"node", 0}}})}}; }
   static json plan() {
-    return {{"cpus", {0}},
-            {"sampling", {{"budget_s", 0.02}}},
-            {"pool", {{"placement", node()}}},
-            {"placement", node()},
-            {"pattern",
-             {{"operation", GetParam()}, {"piece", 4080}, {"pieces", 7}, {"objects", 5}}}};
+    return {
+        {"cpus", {0}},
+        {"sampling", {{"budget_s", 0.02}}},
+        {"pool", {{"placement", node()}}},
+        {"placement", node()},
+        {"pattern", {{"operation", GetParam()}, {"piece", 4080}, {"pieces", 7}, {"objects", 5}}}};
   }
 
   ScratchDirectory folder_;

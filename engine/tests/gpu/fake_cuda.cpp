@@ -577,8 +577,7 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr* destinations, CUdeviceptr* sources, std
                             std::size_t count, CUmemcpyAttributes*, std::size_t*, std::size_t,
                             std::size_t*, CUstream stream) {
   for (std::size_t i = 0; i < count; ++i) {
-    const CUresult error =
-        functions::cuMemcpyAsync(destinations[i], sources[i], sizes[i], stream);
+    const CUresult error = functions::cuMemcpyAsync(destinations[i], sources[i], sizes[i], stream);
     if (error != CUDA_SUCCESS) return error;
   }
   return CUDA_SUCCESS;

@@ -76,7 +76,14 @@ class KvCachePattern(Ruled):
     objects: Annotated[
         int,
         Field(ge=1, le=1 << 20),
-        Property("Objects that one transfer moves", default="8", words="{} objects", id="n{}"),
+        Property(
+            "Objects that one transfer moves; given, a file may take more than a tenth of the free "
+            "space",
+            default="8",
+            default_help="8, in a tenth of the free space",
+            words="{} objects",
+            id="n{}",
+        ),
     ]
     method: Annotated[
         Method,
@@ -100,7 +107,7 @@ class KvCachePattern(Ruled):
     ] = 0
     backend: Annotated[
         CacheBackend,
-        Property(default_help="io_uring", words="by {}", id_always=True),
+        Property(default_help="io_uring", words="by {}", id_always=True, essential=False),
     ] = "io_uring"
     direct: Annotated[
         bool,
@@ -108,6 +115,7 @@ class KvCachePattern(Ruled):
             "yes: past the page cache (O_DIRECT); no: through it, dropped before each transfer",
             words="direct|through the page cache",
             id="buffered",
+            essential=False,
         ),
     ] = True
     depth: Annotated[
