@@ -236,6 +236,8 @@ def test_a_drive_that_moved_less_than_was_asked_is_named(machine: Topology) -> N
     assert list(sentences([with_bytes(1 << 30, 0)])) == []
     (few,) = sentences([with_bytes(1 << 20, 0)])
     assert "its drives read 1 MiB of 1 GiB asked" in few
+    gpu = entry.model_copy(update={"evidence": Evidence(grid_blocks=8)})
+    assert next(iter(sentences([gpu]))).startswith("Kernels took 8 multiprocessors at most")
     (kept,) = sentences([with_bytes(1 << 30, 4096)])
     assert "the page cache kept 4 KiB" in kept
 

@@ -22,6 +22,13 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     """Say what files were read from, and what a figure leaves out."""
     yield from _cached(measured)
     yield from _contradicted(measured)
+    grids = [m.evidence.grid_blocks for m in measured if m.evidence and m.evidence.grid_blocks]
+    if grids:
+        few, many = min(grids), max(grids)
+        yield (
+            f"Kernels took {few if few == many else f'{few} to {many}'} multiprocessors at most: "
+            "as few as are nearly as fast as more, unless --multiprocessors says how many."
+        )
     if any(observed_file(m) and m.pattern["operation"] == "store" for m in measured):
         yield (
             "An object counts as stored once the write of it has returned; nothing waits for the "
