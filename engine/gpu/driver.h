@@ -17,6 +17,10 @@ inline constexpr int kCudaOfHostNodes = 12020;
 // The first one with fabric handles (CU_MEM_HANDLE_TYPE_FABRIC).
 inline constexpr int kCudaOfFabricHandles = 12030;
 
+// The first one that copies many pieces by one call (cuMemcpyBatchAsync). A newer driver gives that
+// version's interface, too: CUDA 13 has another one of the same name.
+inline constexpr int kCudaOfBatches = 12080;
+
 // Every function in use and the version of its interface, for which NVIDIA's cudaTypedefs.h has a
 // type. An interface newer than kOldestCuda is null where the driver is older than it.
 #define TIERSCOPE_CUDA_FUNCTIONS(FUNCTION)                    \
@@ -50,6 +54,7 @@ inline constexpr int kCudaOfFabricHandles = 12030;
   FUNCTION(cuMemcpy, 4000)                                    \
   FUNCTION(cuMemcpyAsync, 4000)                               \
   FUNCTION(cuMemcpy2DAsync, 3020)                             \
+  FUNCTION(cuMemcpyBatchAsync, 12080)                         \
   FUNCTION(cuMemsetD8, 3020)                                  \
   FUNCTION(cuMemsetD8Async, 3020)                             \
   FUNCTION(cuStreamCreate, 2000)                              \

@@ -12,8 +12,10 @@ namespace tierscope {
 namespace {
 
 // CUDA Toolkit release notes, "CUDA Toolkit and Corresponding Driver Versions" (Linux).
-constexpr std::array<std::pair<int, int>, 3> kBranches{
-    {{kOldestCuda, 525}, {kCudaOfHostNodes, 535}, {kCudaOfFabricHandles, 545}}};
+constexpr std::array<std::pair<int, int>, 4> kBranches{{{kOldestCuda, 525},
+                                                        {kCudaOfHostNodes, 535},
+                                                        {kCudaOfFabricHandles, 545},
+                                                        {kCudaOfBatches, 570}}};
 
 }  // namespace
 

@@ -6,9 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "exchange.h"
+#include "gpu/piece_ends.h"
 #include "gpu/specs.h"
 #include "threads/team.h"
 
@@ -80,10 +82,38 @@ class GpuChase : public GpuMeasuring {
   virtual GpuSample sample_by_multiprocessor() = 0;
 };
 
+struct PieceRange {
+  std::size_t first;
+  std::size_t count;
+};
+
+// Between begin() and end() the thread that began it uses it alone.
+class GpuPieces : public GpuMeasuring {
+ public:
+  // Host memory that was taken with the pool; empty where none was asked for.
+  virtual std::span<std::byte> store() const = 0;
+
+  // Between the pool and host memory, for contents and their verification; waits.
+  virtual void copy_out(std::size_t at, std::span<std::byte> to) = 0;
+  virtual void copy_in(std::size_t at, std::span<const std::byte> from) = 0;
+
+  // Where pieces are from now on; send() has the GPU know it, where it has to, and waits.
+  virtual void set(std::span<const PieceEnds> ends) = 0;
+  virtual void send() = 0;
+  // Chooses the grid of a kernel, once, by moves of these pieces.
+  virtual void tune(PieceRange range, std::byte* store) = 0;
+
+  // Begins to move pieces, whose places in the store are counted from `store` on: host memory that
+  // the GPU reaches, or its own. wait() returns once all of that lane have arrived.
+  virtual void move(PieceRange range, std::byte* store, std::size_t lane) = 0;
+  virtual void wait(std::size_t lane) = 0;
+};
+
 std::unique_ptr<GpuCopies> make_gpu_copies(const GpuCopySpec& spec);
 // `exchange` has to be there for as long as what is made.
 std::unique_ptr<GpuRankCopies> make_gpu_rank_copies(const GpuRanksSpec& spec, Exchange exchange);
 std::unique_ptr<GpuStreaming> make_gpu_streaming(const GpuMemorySpec& spec);
 std::unique_ptr<GpuChase> make_gpu_chase(const GpuLatencySpec& spec);
+std::unique_ptr<GpuPieces> make_gpu_pieces(const GpuPiecesSpec& spec);
 
 }  // namespace tierscope

@@ -23,6 +23,7 @@ std::unique_ptr<GpuCopies> make_gpu_copies(const GpuCopySpec&) { refuse(); }
 std::unique_ptr<GpuRankCopies> make_gpu_rank_copies(const GpuRanksSpec&, Exchange) { refuse(); }
 std::unique_ptr<GpuStreaming> make_gpu_streaming(const GpuMemorySpec&) { refuse(); }
 std::unique_ptr<GpuChase> make_gpu_chase(const GpuLatencySpec&) { refuse(); }
+std::unique_ptr<GpuPieces> make_gpu_pieces(const GpuPiecesSpec&) { refuse(); }
 std::string check_gpu_kernels() { refuse(); }
 
 std::unique_ptr<Backend> make_cufile(const ThreadIo&) { refuse(); }

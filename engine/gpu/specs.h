@@ -124,6 +124,25 @@ struct GpuMemorySpec {
   std::size_t access_size;  // Bytes that a random access reads at once: 16 to 512.
 };
 
+// Who moves pieces of a cache: a copy engine, told of each piece (cuMemcpyAsync) or of all at once
+// (cuMemcpyBatchAsync), or one kernel.
+enum class PieceEngine { kCopyEngine, kBatch, kKernel };
+
+// Pieces that are moved between a pool in a GPU's memory and objects somewhere else.
+struct GpuPiecesSpec {
+  GpuCommon common;
+  int gpu;
+  std::size_t pool_bytes;
+  std::size_t piece;  // Bytes of each.
+  std::size_t count;  // Of pieces.
+  PieceEngine engine;
+  int multiprocessors;  // That a kernel may take; 0: as few as are nearly as fast as more.
+  bool to_pool;
+  MemoryPlace store;        // Host memory, of objects or of buffers that they go through,
+  std::size_t store_bytes;  // which is taken with the pool; 0: none.
+  std::size_t lanes;        // Moves that may be under way at once.
+};
+
 struct GpuLatencySpec {
   GpuCommon common;
   int gpu;

@@ -20,7 +20,8 @@
   ROW("gpu-latency", parse_gpu_latency)       \
   ROW("io", parse_io)                         \
   ROW("files", parse_files)                   \
-  ROW("checkpoint", parse_checkpoint)
+  ROW("checkpoint", parse_checkpoint)         \
+  ROW("kv-cache", parse_kv_cache)
 
 namespace tierscope {
 

@@ -1008,11 +1008,53 @@ constexpr Field kCheckpointSpecFields[] = {
 constexpr Rule kRules379[] = {{"directory", "or a placement is needed", kTests373, kTests305}, {"directory", "does not go with a placement", kTests374}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests376, kTests375}, {"pattern.backend", "of files takes no state on a GPU", kTests377, kTests376}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests378}};
 constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules379};
 
-constexpr Variant kVariants380[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}};
-constexpr Field kFields381[] = {{.type = Type::kObject, .variants = kVariants380}};
+constexpr Value kValues380[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues381[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues382[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues383[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Field kKvCachePatternFields[] = {
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues381},
+    {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
+    {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
+    {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues382},
+    {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues383},
+    {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
+    {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
+    {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
+};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules372};
+
+constexpr Value kValues384[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests385[] = {{"pool.memory", Test::Kind::kIn, kValues384}};
+constexpr Test kTests386[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues387[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests388[] = {{"pattern.method", Test::Kind::kIn, kValues387}};
+constexpr Value kValues389[] = {std::string_view{"memcpy"}};
+constexpr Test kTests390[] = {{"pattern.method", Test::Kind::kIn, kValues389}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests391[] = {{"pattern.backend", Test::Kind::kIn, kValues339}};
+constexpr Field kKvCacheSpecFields[] = {
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues380},
+    {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
+    {.name = "initiator", .required = true, .type = Type::kText},
+    {.name = "target", .required = true, .type = Type::kText},
+    {.name = "sampling", .type = Type::kObject, .table = &kSampling},
+    {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
+    {.name = "pool", .required = true, .type = Type::kObject, .table = &kBuffers},
+    {.name = "placement", .required = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules98},
+    {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
+    {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
+};
+constexpr Rule kRules392[] = {{"pool.memory", "of a pool is host or device", kTests385}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests388, kTests386}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests390}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests391, kTests386}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules392};
+
+constexpr Variant kVariants393[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields394[] = {{.type = Type::kObject, .variants = kVariants393}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields381, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields394, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 
@@ -1077,6 +1119,8 @@ std::span<const Model> models() {
       {"FilesSpec", &kFilesSpec},
       {"CheckpointPattern", &kCheckpointPattern},
       {"CheckpointSpec", &kCheckpointSpec},
+      {"KvCachePattern", &kKvCachePattern},
+      {"KvCacheSpec", &kKvCacheSpec},
       {"Plan", &kPlan},
   };
   return kModels;

@@ -28,6 +28,7 @@
 #include "gpu/gate.h"
 #include "gpu/kernel.h"
 #include "gpu/pattern.h"
+#include "gpu/piece_kernels.h"
 #include "gpu/stream_kernels.h"
 #include "storage/contents.h"
 
@@ -572,6 +573,15 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* rows, CUstream stream) {
                .engine = engine_of(stream_of(stream), to, from)});
   return CUDA_SUCCESS;
 }
+CUresult cuMemcpyBatchAsync(CUdeviceptr* destinations, CUdeviceptr* sources, std::size_t* sizes,
+                            std::size_t count, CUmemcpyAttributes*, std::size_t*, std::size_t,
+                            std::size_t*, CUstream stream) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUresult error = functions::cuMemcpyAsync(destinations[i], sources[i], sizes[i], stream);
+    if (error != CUDA_SUCCESS) return error;
+  }
+  return CUDA_SUCCESS;
+}
 CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, std::size_t bytes,
                          CUstream stream) {
   add(stream, {.act = [=](double) { std::memset(pointer_to(memory), value, bytes); }});
@@ -766,6 +776,18 @@ void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t by
 void launch_bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes,
                       int blocks, CUstream stream) {
   launch_copy(to, from, bytes, passes, blocks, stream);
+}
+
+void launch_pieces(const PieceMove& move, int blocks, CUstream stream) {
+  state().machine.launched(blocks);
+  add_kernel(stream, move.count * move.bytes, [move] {
+    for (std::size_t i = 0; i < move.count; ++i) {
+      std::byte* const pooled = move.pool + move.ends[i].pool;
+      std::byte* const stored = move.store + move.ends[i].store;
+      const std::byte* const from = move.to_pool ? stored : pooled;
+      copy(move.to_pool ? pooled : stored, from, move.bytes);
+    }
+  });
 }
 
 void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tierscope.cli import options
+from tierscope.cli import kv_cache, options
 from tierscope.cli.measure import carry_out, fitted, with_verdict
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import complete_path
@@ -61,6 +61,7 @@ _NAMED = 6
     help="Remove what earlier runs left in these directories; measure nothing",
 )
 @options.file_option("--rated", "Data-sheet ratings of drives, to compare with")
+@kv_cache.kv_cache_options
 @options.output_options
 def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
@@ -77,9 +78,15 @@ def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
       tierscope storage /data /scratch --dry-run
       tierscope storage --matrix
       tierscope storage --matrix /dev/nvme0n1 /data --from node:0,node:1
+      tierscope storage --kv-cache llama3-8b /data --prefill-rate 8000
       tierscope storage /data --clean
     """
+    of_cache = {name: given.pop(name) for name in kv_cache.GIVEN}
     args = Args(**given)
+    if of_cache["kv_cache"]:
+        return _measure_kv_cache(of_cache, args, output)
+    why = "it goes with --kv-cache"
+    options.refuse_given(click.get_current_context(), why, *kv_cache.GIVEN)
     if not args.paths and (clean or not matrix):
         what = "directories" if clean else "a directory, a file or a device, or give --matrix"
         raise click.UsageError(f"name {what}")
@@ -115,6 +122,22 @@ def _measure_tour(args: Args, output: Output) -> int:
     check_memory(made.plan, topology)
     show = with_verdict(lambda console, run: show_tour(console, run, made))
     return carry_out("storage", made.plan, topology, output, show=show)
+
+
+def _measure_kv_cache(of_cache: dict[str, Any], args: Args, output: Output) -> int:
+    """Measure a language model's cache in memory and in these directories."""
+    why = "--kv-cache has --prefix, and removes its files"
+    ignored = ("matrix", "clean", "size", "overwrite", "keep")
+    options.refuse_given(click.get_current_context(), why, *ignored)
+    found = [found_path(path) for path in dict.fromkeys(args.paths)]
+    for target, facts in found:
+        if facts.kind != "directory":
+            raise UserError(
+                f"{target.path}: --kv-cache takes directories, in which it makes a file"
+            )
+    paths = tuple(target.path for target, _ in found)
+    asked = kv_cache.asked_of(of_cache, paths, args.initiator)
+    return kv_cache.measure_kv_cache(machine_of(args), asked, args.time_limit, output)
 
 
 def _clean_storage(paths: Sequence[str], as_json: bool) -> int:

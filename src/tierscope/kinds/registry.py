@@ -163,6 +163,12 @@ _ROWS = (
         own_command=True,
     ),
     Kind(
+        "kv-cache",
+        "Measure fetching and storing pieces of a language model's cache.",
+        heading=DEVICES,
+        group="storage",
+    ),
+    Kind(
         "watch",
         "Watch counters of memory, GPUs, drives and ports over time.",
         heading="Look",

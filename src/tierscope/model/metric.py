@@ -124,6 +124,7 @@ METRICS: dict[str, Metric] = {
     "checkpoint_time": Metric("ns", "lower", "time to durable"),
     "restart_time": Metric("ns", "lower", "time to restart"),
     "restart_bandwidth": Metric("B/s", "higher", "restart"),
+    "transfer_time": _TIME,
     "run_time": _TIME,
     "gc_time": Metric("ns", "lower", "GC pauses"),
     "power": Metric("W", "lower"),

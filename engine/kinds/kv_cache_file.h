@@ -1,0 +1,74 @@
+// Objects of a cache in a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kinds/kv_cache_order.h"
+#include "kinds/kv_cache_pool.h"
+#include "kinds/kv_cache_spec.h"
+#include "storage/backend.h"
+#include "storage/descriptor.h"
+#include "storage/device_counters.h"
+#include "storage/owned_files.h"
+
+namespace tierscope {
+
+class KvFile {
+ public:
+  // Makes the file. Throws Unavailable.
+  KvFile(const KvCacheSpec& spec, FilePool& files);
+
+  // In the thread that will use them: what objects go through, one for each operation in flight.
+  void prepare(std::size_t thread, std::span<std::byte* const> buffers);
+  // Gives up all that prepare() made, before the buffers go.
+  void close();
+
+  // Every `step`-th object from `first` on, with their pieces: into the pool, or out of it.
+  void move(std::size_t thread, std::size_t first, std::size_t step, KvPool& pool,
+            const KvOrder& order);
+
+  // Contents, between samples; whole pages. Throws Failure.
+  void read(std::uint64_t at, std::span<std::byte> to) const;
+  void write(std::uint64_t at, std::span<const std::byte> from);
+  // Bytes from the first on that hold the pattern, as somebody filled them: measurements that go to
+  // one directory share its file, and fetches leave what they find.
+  std::uint64_t& filled() const;
+  // Has the drive keep what was written, and the page cache drop it; remembers what it kept.
+  void settle();
+
+  void count_from_now();
+  void count_to_now();
+  // Keys of evidence "kv_cache".
+  void observe(nlohmann::ordered_json& found) const;
+
+ private:
+  struct Lane {
+    std::vector<std::byte*> buffers;
+    std::vector<std::size_t> objects;  // That each buffer holds.
+    std::vector<Completion> done;
+    std::unique_ptr<Backend> backend;
+  };
+
+  void begin(Lane& lane, std::size_t object, std::uint32_t slot, const KvOrder& order) const;
+  void check(const Completion& one, std::size_t object) const;
+  [[noreturn]] void fail(const char* doing) const;
+
+  const KvCacheSpec& spec_;
+  OwnedFile* file_;
+  Descriptor descriptor_;
+  std::vector<int> descriptors_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<Lane> lanes_;
+  std::unique_ptr<DeviceCounters> counters_;
+  std::vector<BlockCounts> before_;
+  std::optional<DeviceBytes> moved_;
+  std::uint64_t cached_bytes_ = 0;  // Most that the page cache kept.
+};
+
+}  // namespace tierscope

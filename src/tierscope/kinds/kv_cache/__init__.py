@@ -1,0 +1,1 @@
+"""Caches of keys and values of language models: pieces gathered into objects and scattered."""
