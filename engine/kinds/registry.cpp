@@ -20,7 +20,9 @@
   ROW("gpu-latency", parse_gpu_latency)       \
   ROW("io", parse_io)                         \
   ROW("files", parse_files)                   \
-  ROW("checkpoint", parse_checkpoint)
+  ROW("training", parse_training)             \
+  ROW("checkpoint", parse_checkpoint)         \
+  ROW("model-checkpoint", parse_model_checkpoint)
 
 namespace tierscope {
 
