@@ -364,6 +364,53 @@ _FILES = st.fixed_dictionaries(
     },
     optional={"large": st.booleans()},
 )
+_TRAINING = st.fixed_dictionaries(
+    {
+        **{name: _COMMON[name] for name in ("id", "initiator", "target", "sampling")},
+        "kind": st.just("training"),
+        "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8),
+        "directory": st.from_regex(r"/[a-z/]{1,20}", fullmatch=True),
+        "pattern": st.fixed_dictionaries(
+            {
+                "workload": st.just("mine"),
+                "format": st.sampled_from(["npz", "tfrecord"]),
+                "files": st.integers(1, 64),
+                "sample_size": st.integers(1, 1 << 40),
+                "step_s": st.floats(1e-4, 3600),
+            },
+            optional={
+                "file_samples": st.integers(1, 4),
+                "batch": st.integers(1, 64),
+                "accelerator": st.sampled_from(["h100", "a100", None]),
+                "accelerators": st.integers(1, 64),
+                "readers": st.integers(1, 1024),
+                "shuffle": st.booleans(),
+            },
+        ),
+    },
+    optional={"large": st.booleans()},
+)
+_MODEL_CHECKPOINT = st.fixed_dictionaries(
+    {
+        **{name: _COMMON[name] for name in ("id", "initiator", "target", "sampling")},
+        "kind": st.just("model-checkpoint"),
+        "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8),
+        "directory": st.from_regex(r"/[a-z/]{1,20}", fullmatch=True),
+        "pattern": st.fixed_dictionaries(
+            {
+                "model": st.sampled_from(["llama3-8b", "llama3-1t"]),
+                "ranks": st.lists(
+                    st.fixed_dictionaries(
+                        {"bytes": st.lists(st.integers(1, 1 << 50), min_size=1, max_size=4)}
+                    ),
+                    min_size=1,
+                    max_size=4,
+                ),
+            },
+            optional={"scale": st.floats(1e-6, 1), "block_size": st.integers(4096, 1 << 26)},
+        ),
+    }
+)
 _CELLS = st.integers(1, 1 << 18).map(lambda cells: 4096 * cells)
 _CHECKPOINT_PLACE = st.fixed_dictionaries(
     {"policy": st.just("bind"), "nodes": st.just([{"node": 2}])}
@@ -589,6 +636,8 @@ _PLANS = st.fixed_dictionaries(
             | _MAPPING
             | _FILES
             | _CHECKPOINT
+            | _TRAINING
+            | _MODEL_CHECKPOINT
             | _OPS
             | _GPU_RANKS
             | _GPU_COPY

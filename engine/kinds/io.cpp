@@ -12,13 +12,13 @@
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "interrupt.h"
+#include "kinds/drive_watch.h"
 #include "kinds/evidence.h"
 #include "kinds/io_job.h"
 #include "kinds/io_samples.h"
 #include "kinds/io_spec.h"
 #include "kinds/io_targets.h"
 #include "sampling/clock.h"
-#include "storage/device_counters.h"
 #include "storage/gpu_io.h"
 #include "storage/io_runner.h"
 #include "storage/page_cache.h"
@@ -77,7 +77,7 @@ class Io : public State {
       for (const auto& job : jobs_) {
         for (const dev_t device : job->devices()) devices.push_back(device);
       }
-      counters_ = std::make_unique<DeviceCounters>(devices);
+      drives_ = std::make_unique<DriveWatch>(devices);
     }
     list_threads();
     const IoRepetition repetition{.generation = next_generation(),
@@ -115,7 +115,7 @@ class Io : public State {
     }
     if (!regions.empty()) evidence = region_evidence(regions);
     for (const IoThread* const thread : threads_) evidence["cpus"].push_back(thread->last_cpu());
-    observe_drives(evidence);
+    drives_->observe(evidence);
     nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
     targets_.observe(io);
@@ -148,21 +148,16 @@ class Io : public State {
   void start() {
     const double begin = now_seconds();
     if (watch_) watch_->restart();
-    count_from_now();  // Before the first operation: an array and its members are read in turn.
+    drives_->restart();  // Before the first operation: an array and its members are read in turn.
     runner_->start();
     set_up_s_ += now_seconds() - begin;
     if (spec_.work.ramp_s > 0) {
       sleep_for(spec_.work.ramp_s);
       runner_->end_sample();
-      count_from_now();
+      drives_->restart();
     }
     targets_.restart();
     cpu_s_ = process_cpu_seconds();
-  }
-
-  void count_from_now() {
-    counts_before_ = counters_->read();
-    counting_since_s_ = now_seconds();
   }
 
   void watch_gpus() {
@@ -173,29 +168,6 @@ class Io : public State {
     }
     watch_.reset();
     if (!gpus.empty()) watch_ = watch_gpu_io(gpus, spec_.work.backend->name, cpus_.front().front());
-  }
-
-  void observe_drives(nlohmann::ordered_json& evidence) const {
-    const double seconds = now_seconds() - counting_since_s_;
-    const std::vector<BlockCounts> moved = difference(counts_before_, counters_->read());
-    for (const BlockCounts& one : moved) {
-      evidence["devices"].push_back({{"name", one.name},
-                                     {"seconds", seconds},
-                                     {"reads", one.reads},
-                                     {"reads_merged", one.reads_merged},
-                                     {"bytes_read", one.bytes_read},
-                                     {"read_ms", one.read_ms},
-                                     {"writes", one.writes},
-                                     {"writes_merged", one.writes_merged},
-                                     {"bytes_written", one.bytes_written},
-                                     {"write_ms", one.write_ms},
-                                     {"busy_ms", one.busy_ms},
-                                     {"in_flight_ms", one.in_flight_ms}});
-    }
-    if (const std::optional<DeviceBytes> sum = counters_->sum(moved)) {
-      evidence["device_bytes_read"] = sum->read;
-      evidence["device_bytes_written"] = sum->written;
-    }
   }
 
   // A sample of so many seconds, cut out of operations that go on without a pause.
@@ -245,10 +217,8 @@ class Io : public State {
   std::vector<std::span<IoThread* const>> threads_of_;  // Those of each job.
   std::unique_ptr<IoRunner> runner_;
   Team* team_ = nullptr;
-  std::unique_ptr<DeviceCounters> counters_;
+  std::unique_ptr<DriveWatch> drives_;
   std::unique_ptr<GpuIoWatch> watch_;  // Where GPUs take part.
-  std::vector<BlockCounts> counts_before_;
-  double counting_since_s_ = 0;
   double cpu_s_ = 0;
   double set_up_s_ = 0;
 };

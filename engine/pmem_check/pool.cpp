@@ -10,7 +10,7 @@
 namespace tierscope {
 namespace {
 
-constexpr const char* kLayout = "tierscope-pmem-check";
+constexpr const char* kCheckLayout = "tierscope-pmem-check";
 constexpr std::uint64_t kType = 1;
 constexpr std::uint64_t kMostNodes = 16;
 
@@ -92,7 +92,7 @@ std::string problem_of(const Pmemobj& pmem, PmemPool* pool, const Root& root) {
 PoolWriter::PoolWriter(const std::string& path, bool transactions)
     : pmem_(pmemobj()), transactions_(transactions) {
   constexpr unsigned kMode = 0600;
-  pool_ = pmem_.create(path.c_str(), kLayout, 0, kMode);
+  pool_ = pmem_.create(path.c_str(), kCheckLayout, 0, kMode);
   if (!pool_) {
     throw Unavailable(Cause::kStorage,
                       fmt::format("libpmemobj makes no pool of {}: {}", path, pmem_.error()));
@@ -192,7 +192,7 @@ void PoolWriter::changed(const void* at, std::size_t bytes) {
 
 Survivor read_pool(const std::string& path) {
   const Pmemobj& pmem = pmemobj();
-  PmemPool* const pool = pmem.open(path.c_str(), kLayout);
+  PmemPool* const pool = pmem.open(path.c_str(), kCheckLayout);
   if (!pool) return {0, fmt::format("libpmemobj does not open the pool: {}", pmem.error())};
   Survivor found{0, "the pool has no root object"};
   if (const void* const root = pmem.direct(pmem.root(pool, sizeof(Root)))) {
@@ -200,7 +200,7 @@ Survivor read_pool(const std::string& path) {
     found.problem = problem_of(pmem, pool, *static_cast<const Root*>(root));
   }
   pmem.close(pool);
-  if (found.problem.empty() && pmem.check(path.c_str(), kLayout) != 1) {
+  if (found.problem.empty() && pmem.check(path.c_str(), kCheckLayout) != 1) {
     found.problem = fmt::format("libpmemobj's check: {}", pmem.error());
   }
   return found;

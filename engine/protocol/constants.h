@@ -47,6 +47,8 @@ inline constexpr Check kIoSpecSame{"pattern.backend", "of GPUs has to be the sam
 inline constexpr Check kIoSpecSeries{"series", "writes to devices whose data may be destroyed"};
 inline constexpr Check kIoSpecJobs{"jobs", "purge goes with a series"};
 inline constexpr Check kFilesSpecPatternFiles{"pattern.files", "are fewer than threads, each of which needs one in a shared directory"};
+inline constexpr Check kTrainingPatternFiles{"files", "have to hold a batch for each accelerator"};
+inline constexpr Check kTrainingSpecPatternReaders{"pattern.readers", "and accelerators are more than 4096 threads together"};
 inline constexpr Check kKvCacheSpecPatternPieces{"pattern.pieces", "make an object of more than 1 GiB"};
 
 inline constexpr int kPlanVersion = 2;

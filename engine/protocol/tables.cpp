@@ -968,32 +968,72 @@ constexpr Field kFilesSpecFields[] = {
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues366[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests367[] = {{"policy", Test::Kind::kDiffers, kValues27}};
-constexpr Value kValues368[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
-constexpr Test kTests369[] = {{"persistent.backing", Test::Kind::kIn, kValues368}};
-constexpr Rule kRules370[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests367}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests369}};
-constexpr Value kValues371[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues366[] = {std::string_view{"training"}};
+constexpr Value kValues367[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
+constexpr Value kValues368[] = {std::string_view{"h100"}, std::string_view{"a100"}};
+constexpr Value kValues369[] = {std::string_view{"npz"}};
+constexpr Test kTests370[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues369}};
+constexpr Field kTrainingPatternFields[] = {
+    {.name = "workload", .required = true, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{1,64}$"},
+    {.name = "format", .required = true, .type = Type::kText, .choices = kValues367},
+    {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
+    {.name = "file_samples", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
+    {.name = "sample_size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
+    {.name = "sample_stdev", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1099511627776}},
+    {.name = "batch", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
+    {.name = "step_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
+    {.name = "needed", .otherwise = 0.9, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
+    {.name = "buffer", .otherwise = std::int64_t{262144}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
+    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues368},
+    {.name = "accelerators", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
+    {.name = "readers", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
+    {.name = "prefetch", .otherwise = std::int64_t{2}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
+    {.name = "shuffle", .otherwise = Value{true}, .type = Type::kBoolean},
+    {.name = "epochs", .otherwise = std::int64_t{6}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
+    {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{2147483648}, .below = true},
+};
+constexpr Rule kRules371[] = {{"file_samples", "is 1 in a file of format npz", kTests370}};
+constexpr Table kTrainingPattern{kTrainingPatternFields, kRules371};
+
+constexpr Field kTrainingSpecFields[] = {
+    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues366},
+    {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
+    {.name = "initiator", .required = true, .type = Type::kText},
+    {.name = "target", .required = true, .type = Type::kText},
+    {.name = "sampling", .type = Type::kObject, .table = &kSampling},
+    {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
+    {.name = "directory", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
+    {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "pattern", .required = true, .type = Type::kObject, .table = &kTrainingPattern},
+};
+constexpr Table kTrainingSpec{kTrainingSpecFields};
+
+constexpr Value kValues372[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests373[] = {{"policy", Test::Kind::kDiffers, kValues27}};
+constexpr Value kValues374[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
+constexpr Test kTests375[] = {{"persistent.backing", Test::Kind::kIn, kValues374}};
+constexpr Rule kRules376[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests373}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests375}};
+constexpr Value kValues377[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues371},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues377},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules372[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests336}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules372};
+constexpr Rule kRules378[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests336}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules378};
 
-constexpr Test kTests373[] = {{"directory", Test::Kind::kIn, kValues77}};
-constexpr Test kTests374[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests375[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests376[] = {{"pattern.backend", Test::Kind::kIn, kValues348}};
-constexpr Test kTests377[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests378[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests379[] = {{"directory", Test::Kind::kIn, kValues77}};
+constexpr Test kTests380[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests381[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests382[] = {{"pattern.backend", Test::Kind::kIn, kValues348}};
+constexpr Test kTests383[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests384[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues366},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues372},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1002,40 +1042,70 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules370},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules376},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules379[] = {{"directory", "or a placement is needed", kTests373, kTests305}, {"directory", "does not go with a placement", kTests374}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests376, kTests375}, {"pattern.backend", "of files takes no state on a GPU", kTests377, kTests376}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests378}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules379};
+constexpr Rule kRules385[] = {{"directory", "or a placement is needed", kTests379, kTests305}, {"directory", "does not go with a placement", kTests380}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests382, kTests381}, {"pattern.backend", "of files takes no state on a GPU", kTests383, kTests382}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests384}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules385};
 
-constexpr Value kValues380[] = {std::string_view{"kv-cache"}};
-constexpr Value kValues381[] = {std::string_view{"fetch"}, std::string_view{"store"}};
-constexpr Value kValues382[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Value kValues383[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Value kValues386[] = {std::string_view{"model-checkpoint"}};
+constexpr Value kValues387[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
+constexpr Field kFields388[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
+constexpr Field kRankFilesFields[] = {
+    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields388},
+};
+constexpr Table kRankFiles{kRankFilesFields};
+
+constexpr Field kFields389[] = {{.type = Type::kObject, .table = &kRankFiles}};
+constexpr Field kModelCheckpointPatternFields[] = {
+    {.name = "model", .required = true, .type = Type::kText, .choices = kValues387},
+    {.name = "scale", .otherwise = 1.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
+    {.name = "block_size", .otherwise = std::int64_t{4194304}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
+    {.name = "count", .otherwise = std::int64_t{10}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
+    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields389},
+};
+constexpr Table kModelCheckpointPattern{kModelCheckpointPatternFields};
+
+constexpr Field kModelCheckpointSpecFields[] = {
+    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues386},
+    {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
+    {.name = "initiator", .required = true, .type = Type::kText},
+    {.name = "target", .required = true, .type = Type::kText},
+    {.name = "sampling", .type = Type::kObject, .table = &kSampling},
+    {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
+    {.name = "directory", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
+    {.name = "pattern", .required = true, .type = Type::kObject, .table = &kModelCheckpointPattern},
+};
+constexpr Table kModelCheckpointSpec{kModelCheckpointSpecFields};
+
+constexpr Value kValues390[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues391[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues392[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues393[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
 constexpr Field kKvCachePatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues381},
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues391},
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
-    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues382},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues392},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
-    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues383},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues393},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
 };
-constexpr Table kKvCachePattern{kKvCachePatternFields, kRules372};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules378};
 
-constexpr Value kValues384[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests385[] = {{"pool.memory", Test::Kind::kIn, kValues384}};
-constexpr Test kTests386[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Value kValues387[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Test kTests388[] = {{"pattern.method", Test::Kind::kIn, kValues387}};
-constexpr Value kValues389[] = {std::string_view{"memcpy"}};
-constexpr Test kTests390[] = {{"pattern.method", Test::Kind::kIn, kValues389}, {"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests391[] = {{"pattern.backend", Test::Kind::kIn, kValues339}};
+constexpr Value kValues394[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests395[] = {{"pool.memory", Test::Kind::kIn, kValues394}};
+constexpr Test kTests396[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues397[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests398[] = {{"pattern.method", Test::Kind::kIn, kValues397}};
+constexpr Value kValues399[] = {std::string_view{"memcpy"}};
+constexpr Test kTests400[] = {{"pattern.method", Test::Kind::kIn, kValues399}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests401[] = {{"pattern.backend", Test::Kind::kIn, kValues339}};
 constexpr Field kKvCacheSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues380},
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues390},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1047,14 +1117,14 @@ constexpr Field kKvCacheSpecFields[] = {
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
 };
-constexpr Rule kRules392[] = {{"pool.memory", "of a pool is host or device", kTests385}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests388, kTests386}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests390}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests391, kTests386}};
-constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules392};
+constexpr Rule kRules402[] = {{"pool.memory", "of a pool is host or device", kTests395}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests398, kTests396}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests400}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests401, kTests396}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules402};
 
-constexpr Variant kVariants393[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
-constexpr Field kFields394[] = {{.type = Type::kObject, .variants = kVariants393}};
+constexpr Variant kVariants403[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields404[] = {{.type = Type::kObject, .variants = kVariants403}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields394, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields404, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 
@@ -1117,8 +1187,13 @@ std::span<const Model> models() {
       {"IoSpec", &kIoSpec},
       {"FilesPattern", &kFilesPattern},
       {"FilesSpec", &kFilesSpec},
+      {"TrainingPattern", &kTrainingPattern},
+      {"TrainingSpec", &kTrainingSpec},
       {"CheckpointPattern", &kCheckpointPattern},
       {"CheckpointSpec", &kCheckpointSpec},
+      {"RankFiles", &kRankFiles},
+      {"ModelCheckpointPattern", &kModelCheckpointPattern},
+      {"ModelCheckpointSpec", &kModelCheckpointSpec},
       {"KvCachePattern", &kKvCachePattern},
       {"KvCacheSpec", &kKvCacheSpec},
       {"Plan", &kPlan},

@@ -17,6 +17,7 @@
 #include <iostream>
 
 #include "errors.h"
+#include "interrupt.h"
 #include "sampling/clock.h"
 #include "storage/contents.h"
 #include "storage/fill.h"
@@ -28,6 +29,8 @@ namespace {
 constexpr std::uint64_t kBlock = 4096;  // That a byte of a file takes on most file systems.
 constexpr std::uint64_t kMinReserve = 20;
 constexpr std::uint64_t kDefaultShare = 10;
+constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;  // Of a file that is written in cells.
+constexpr std::uint64_t kGeneration = 1;                  // Of its cells.
 constexpr std::size_t kTokenDigits = 8;  // Of the token, in names: short, as users' names are.
 
 void check_inodes(const std::string& path, const Descriptor& directory, std::uint64_t files,
@@ -44,6 +47,12 @@ void check_inodes(const std::string& path, const Descriptor& directory, std::uin
                   found.f_favail, found.f_files, files, large ? "may be taken" : "a tenth"),
       fmt::format("ask for {} files in all, or name another directory", most));
 }
+
+// What a file's bytes take on the device.
+std::uint64_t on_disk(std::uint64_t bytes) { return (bytes + kBlock - 1) / kBlock * kBlock; }
+
+// Of a file in its cells.
+std::uint32_t number_of(std::size_t index) { return static_cast<std::uint32_t>(index) + 1; }
 
 std::string name_of(const FileEntry& entry, std::size_t index) {
   return fmt::format("{}.{}", entry.token.substr(0, kTokenDigits), index);
@@ -106,15 +115,33 @@ std::string difference(const FileEntry& entry, const std::string& name,
 void check_room(const std::string& path, std::uint64_t files, std::uint64_t bytes, bool large) {
   const Descriptor directory = open_directory(path);
   check_inodes(path, directory, files, large);
-  const std::uint64_t blocks = (bytes + kBlock - 1) / kBlock;
-  check_space(space_of(directory, path), path, 0, files * blocks * kBlock, large);
+  check_space(space_of(directory, path), path, 0, files * on_disk(bytes), large);
+}
+
+void check_room(const std::string& path, std::span<const std::uint64_t> sizes, bool large) {
+  const Descriptor directory = open_directory(path);
+  check_inodes(path, directory, sizes.size(), large);
+  std::uint64_t all = 0;
+  for (const std::uint64_t bytes : sizes) all += on_disk(bytes);
+  check_space(space_of(directory, path), path, 0, all, large);
 }
 
 SmallFiles::SmallFiles(const std::string& parent, std::size_t count, std::uint64_t bytes)
-    : parent_(open_directory(parent)), parent_path_(parent), inodes_(count) {
+    : SmallFiles(parent, std::vector(count, bytes), false) {}
+
+SmallFiles::SmallFiles(const std::string& parent, std::vector<std::uint64_t> sizes)
+    : SmallFiles(parent, std::move(sizes), true) {}
+
+SmallFiles::SmallFiles(const std::string& parent, std::vector<std::uint64_t> sizes, bool cells)
+    : parent_(open_directory(parent)),
+      parent_path_(parent),
+      sizes_(std::move(sizes)),
+      inodes_(sizes_.size()),
+      cells_(cells) {
+  const std::uint64_t largest = sizes_.empty() ? 0 : *std::ranges::max_element(sizes_);
   entry_.name = "tierscope-files." + random_token().substr(0, kTokenDigits);
-  entry_.files = count;
-  entry_.size = bytes;
+  entry_.files = sizes_.size();
+  entry_.size = largest;
   path_ = fmt::format("{}/{}", parent, entry_.name);
   if (mkdirat(parent_.get(), entry_.name.c_str(), 0700) != 0) {
     throw Unavailable(Cause::kStorage,
@@ -136,10 +163,11 @@ SmallFiles::SmallFiles(const std::string& parent, std::size_t count, std::uint64
   }
   struct stat found{};
   if (fstat(directory_.get(), &found) == 0) device_ = found.st_dev;
-  for (std::size_t index = 0; index < count; ++index) names_.push_back(name_of(entry_, index));
-  data_.resize((bytes + kCellBytes - 1) / kCellBytes * kCellBytes);
+  for (std::size_t index = 0; index < count(); ++index) names_.push_back(name_of(entry_, index));
+  const std::uint64_t written = cells_ ? std::min(largest, kPiece) : largest;
+  data_.resize((written + kCellBytes - 1) / kCellBytes * kCellBytes);
   prepare(data_, 1, 0);
-  data_.resize(bytes);
+  if (!cells_) data_.resize(written);
 }
 
 SmallFiles::~SmallFiles() {
@@ -197,7 +225,7 @@ std::int64_t SmallFiles::create(std::size_t index, FileSync sync) {
   if (fstat(file.get(), &found) != 0) fail("fstat of", index);
   inodes_[index] = found.st_ino;
   const std::int64_t known = now_ns();
-  if (!data_.empty()) write_whole(file, index);
+  if (sizes_[index] != 0) write_whole(file, index);
   if (sync != FileSync::kNone && fsync(file.get()) != 0) fail("fsync of", index);
   file.reset();
   if (sync == FileSync::kDirectory && fsync(directory_.get()) != 0) fail("fsync of", index);
@@ -205,13 +233,63 @@ std::int64_t SmallFiles::create(std::size_t index, FileSync sync) {
 }
 
 void SmallFiles::write_whole(const Descriptor& file, std::size_t index) const {
-  std::span<const std::byte> left = data_;
+  if (!cells_) return write_piece(file, index, data_);
+  std::vector<std::byte> piece(data_.begin(), data_.end());
+  for (std::uint64_t at = 0; at < sizes_[index]; at += piece.size()) {
+    if (interrupted()) throw Interrupted();
+    stamp(piece, number_of(index), at, kGeneration);
+    write_piece(file, index,
+                std::span(piece).first(std::min<std::uint64_t>(piece.size(), sizes_[index] - at)));
+  }
+}
+
+void SmallFiles::write_piece(const Descriptor& file, std::size_t index,
+                             std::span<const std::byte> left) const {
   while (!left.empty()) {
     const ssize_t written = write(file.get(), left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("writing", index);
     left = left.subspan(static_cast<std::size_t>(written));
   }
+}
+
+void SmallFiles::read_pieces(const Descriptor& file, std::size_t index, std::span<std::byte> buffer,
+                             const PieceCame& came) const {
+  for (std::uint64_t at = 0; at < sizes_[index];) {
+    if (interrupted()) throw Interrupted();
+    const std::span piece =
+        buffer.first(std::min<std::uint64_t>(buffer.size(), sizes_[index] - at));
+    for (std::size_t got = 0; got < piece.size();) {
+      const ssize_t more =
+          pread(file.get(), piece.data() + got, piece.size() - got, static_cast<off_t>(at + got));
+      if (more < 0 && errno == EINTR) continue;
+      if (more < 0) fail("reading", index);
+      if (more == 0) fail_short(index, at + got);
+      got += static_cast<std::size_t>(more);
+    }
+    if (!came(piece, at)) return;
+    at += piece.size();
+  }
+}
+
+std::optional<std::string> SmallFiles::wrong(std::size_t index) const {
+  std::vector<std::byte> buffer(data_.size());
+  std::optional<std::string> problem;
+  read_pieces(opened(index), index, buffer,
+              [&](std::span<const std::byte> piece, std::uint64_t offset) {
+                // A cell that the file's end cuts proves nothing.
+                const std::span whole = piece.first(piece.size() / kCellBytes * kCellBytes);
+                const auto found = verify(whole, number_of(index), offset, kGeneration);
+                if (found) problem = found->text(path_of_file(index));
+                return !found;
+              });
+  return problem;
+}
+
+void SmallFiles::fail_short(std::size_t index, std::uint64_t bytes) const {
+  throw Failure(fmt::format("{} has {} bytes, not the {} that were written", path_of_file(index),
+                            bytes, sizes_[index]),
+                Cause::kStorage);
 }
 
 // A pipe that somebody put in its place does not block.
@@ -245,15 +323,11 @@ std::int64_t SmallFiles::read(std::size_t index, std::span<std::byte> buffer) co
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("reading", index);
     bytes += static_cast<std::size_t>(got);
-    if (got == 0 || bytes >= data_.size()) break;
+    if (got == 0 || bytes >= sizes_[index]) break;
   }
   file.reset();
   const std::int64_t end = now_ns();
-  if (bytes != data_.size()) {
-    throw Failure(fmt::format("{} has {} bytes, not the {} that were written", path_of_file(index),
-                              bytes, data_.size()),
-                  Cause::kStorage);
-  }
+  if (bytes != sizes_[index]) fail_short(index, bytes);
   return end - begin;
 }
 

@@ -9,9 +9,14 @@
 // name with its token and a number, are regular with one link, belong to this user alone, are no
 // larger than was written down, and were born after the directory. So no file that was moved there
 // is taken for one of them.
+//
+// Files of sizes of their own, as datasets and checkpoints have, carry cells (contents.h) of which
+// each says which file and offset it belongs to.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +34,10 @@ enum class FileSync { kNone, kFile, kDirectory };
 // the space stay free and, unless `large`, a tenth of what is free of either may be taken. Throws
 // Unavailable with the numbers.
 void check_room(const std::string& path, std::uint64_t files, std::uint64_t bytes, bool large);
+// The same for files of these sizes.
+void check_room(const std::string& path, std::span<const std::uint64_t> sizes, bool large);
+
+using PieceCame = std::function<bool(std::span<const std::byte> piece, std::uint64_t offset)>;
 
 // The operations return the ns that their system calls took. Threads may use different files at the
 // same time. They throw Unavailable where space runs out or a file is not the one that was made,
@@ -37,11 +46,15 @@ class SmallFiles {
  public:
   // Makes an empty directory below `parent` for `count` files of `bytes` each. Throws Unavailable.
   SmallFiles(const std::string& parent, std::size_t count, std::uint64_t bytes);
+  // The same for files of these sizes, with cells. Throws Unavailable.
+  SmallFiles(const std::string& parent, std::vector<std::uint64_t> sizes);
   // Removes the files and the directory. What has to stay is named on stderr.
   ~SmallFiles();
   SmallFiles(const SmallFiles&) = delete;
   SmallFiles& operator=(const SmallFiles&) = delete;
 
+  std::size_t count() const { return sizes_.size(); }
+  std::uint64_t size(std::size_t index) const { return sizes_[index]; }
   bool exists(std::size_t index) const { return inodes_[index] != 0; }
 
   // Opens a new file, writes it whole, syncs and closes it.
@@ -51,6 +64,15 @@ class SmallFiles {
   std::int64_t stat(std::size_t index) const;
   // Opens, reads the whole file and closes. `buffer` has room for one byte more than a file.
   std::int64_t read(std::size_t index, std::span<std::byte> buffer) const;
+  // The file, open for reading.
+  Descriptor opened(std::size_t index) const;
+  // Reads all of an open file in pieces as large as the buffer. `came` is told each piece and its
+  // offset, and ends it by false.
+  void read_pieces(const Descriptor& file, std::size_t index, std::span<std::byte> buffer,
+                   const PieceCame& came) const;
+  // What is wrong with the cells of a file of a size of its own, in one line; nothing where all of
+  // them are as they were written.
+  std::optional<std::string> wrong(std::size_t index) const;
   // Opens the directory, reads all names and closes it. All files exist.
   std::int64_t list() const;
   // Unlinks a file that look_at() was called for just before.
@@ -64,8 +86,11 @@ class SmallFiles {
  private:
   std::string path_of_file(std::size_t index) const;
   [[noreturn]] void fail(const char* what, std::size_t index) const;
-  Descriptor opened(std::size_t index) const;
+  [[noreturn]] void fail_short(std::size_t index, std::uint64_t bytes) const;
+  SmallFiles(const std::string& parent, std::vector<std::uint64_t> sizes, bool cells);
   void write_whole(const Descriptor& file, std::size_t index) const;
+  void write_piece(const Descriptor& file, std::size_t index,
+                   std::span<const std::byte> left) const;
   std::string remove_all();
 
   Descriptor parent_;
@@ -75,7 +100,9 @@ class SmallFiles {
   Descriptor directory_;  // Locked.
   dev_t device_ = 0;
   std::vector<std::string> names_;
+  std::vector<std::uint64_t> sizes_;
   std::vector<ino_t> inodes_;  // 0: it does not exist.
+  bool cells_;                 // Each file is written in cells of its own.
   std::vector<std::byte> data_;
 };
 

@@ -515,6 +515,73 @@ TEST_F(StorageKind, SamplesOfCheckpointsAreWatched) {
         {{"size", 1 << 20}, {"block_size", 64 << 10}, {"backend", "posix"}, {"direct", false}}}}));
 }
 
+TEST_F(StorageKind, AnEpochReadsEveryBatchOfItsAcceleratorsAndNoMoreTwice) {
+  constexpr std::size_t kFiles = 9;
+  Repeated training(measurement("training", {{"cpus", cpus_},
+                                             {"directory", directory_.path()},
+                                             {"pattern",
+                                              {{"workload", "tiny"},
+                                               {"format", "npz"},
+                                               {"files", kFiles},
+                                               {"sample_size", 10'000},
+                                               {"batch", 2},
+                                               {"step_s", 1e-3},
+                                               {"accelerators", 2},
+                                               {"readers", 2},
+                                               {"prefetch", 2}}}}));
+  const Repetition made = training.repetition();
+  const Columns samples = columns(made.series.at(0));
+  EXPECT_GT(samples.at("samples").front(), 0);
+  EXPECT_GT(samples.at("utilisation").front(), 0);
+  EXPECT_LE(samples.at("utilisation").front(), 1);
+  EXPECT_LE(samples.at("reading").front(), 1);
+  const json& seen = made.evidence["training"];
+  EXPECT_EQ(seen["steps"], kFiles / 4);
+  EXPECT_EQ(seen["bytes_read"], 8 * (10'000 + 512));
+  EXPECT_EQ(seen["bytes"], kFiles * (10'000 + 512));
+}
+
+TEST_F(StorageKind, RecordsOfAllFilesMakeBatches) {
+  Repeated training(measurement("training", {{"cpus", cpus_},
+                                             {"directory", directory_.path()},
+                                             {"pattern",
+                                              {{"workload", "tiny"},
+                                               {"format", "tfrecord"},
+                                               {"files", 3},
+                                               {"file_samples", 5},
+                                               {"sample_size", 3000},
+                                               {"sample_stdev", 1000},
+                                               {"batch", 4},
+                                               {"step_s", 1e-3},
+                                               {"readers", 2},
+                                               {"buffer", 4096}}}}));
+  const Repetition made = training.repetition();
+  EXPECT_EQ(made.evidence["training"]["steps"], 3);
+  const std::uint64_t bytes = made.evidence["training"]["bytes"];
+  EXPECT_NEAR(static_cast<double>(bytes), 15 * 3016, 15 * 1000);
+  EXPECT_NE(bytes, 15 * 3016U) << "sizes have a deviation";
+  EXPECT_LE(made.evidence["training"]["bytes_read"], bytes);
+}
+
+TEST_F(StorageKind, RanksWriteTheirFilesAndReadThem) {
+  Repeated checkpoint(measurement(
+      "model-checkpoint",
+      {{"cpus", cpus_},
+       {"directory", directory_.path()},
+       {"pattern",
+        {{"model", "llama3-8b"}, {"ranks", {{{"bytes", {5000, 70'000}}}, {{"bytes", {4096}}}}}}}}));
+  for (int written = 1; written <= 2; ++written) {
+    const Repetition made = checkpoint.repetition();
+    EXPECT_GT(columns(made.series.at(0)).at("checkpoint_time").front(), 0);
+    EXPECT_GT(columns(made.series.at(1)).at("restart_time").front(), 0);
+    const json& seen = made.evidence["rank_files"];
+    EXPECT_EQ(seen["files"], 3);
+    EXPECT_EQ(seen["bytes"], 79'096);
+    EXPECT_EQ(seen["written"], written);
+    EXPECT_EQ(seen["read"], written);
+  }
+}
+
 TEST(MappingKind, PhasesAddUpToTheWholeInEverySample) {
   constexpr double kPages = 256;
   Repeated mapping(measurement(

@@ -270,5 +270,74 @@ TEST_P(Small, RoomIsCheckedBeforeAnythingIsMade) {
   EXPECT_TRUE(fs::is_empty(directory_.path()));
 }
 
+TEST_P(Small, RoomOfFilesOfSizesOfTheirOwnIsThatOfAllOfThem) {
+  const std::vector<std::uint64_t> few{1, 4096};
+  EXPECT_NO_THROW(check_room(directory_.path(), few, false));
+  const std::vector<std::uint64_t> many{1, std::uint64_t{1} << 50};
+  EXPECT_THROW(check_room(directory_.path(), many, true), Unavailable);
+}
+
+// Files of sizes of their own: larger than what is written at once, no multiple of a cell, tiny.
+class Sized : public Small {
+ protected:
+  const std::vector<std::uint64_t> sizes_{(std::uint64_t{4} << 20) + 5000, 4096, 1};
+};
+
+INSTANTIATE_TEST_SUITE_P(FileSystems, Sized, testing::Values("/tmp", "/dev/shm"));
+
+TEST_P(Sized, EachHasItsSizeAndCellsOfItsOwn) {
+  {
+    SmallFiles files(directory_.path(), sizes_);
+    ASSERT_EQ(files.count(), sizes_.size());
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      files.create(i, FileSync::kFile);
+      EXPECT_EQ(fs::file_size(path_of_file(std::to_string(i))), sizes_[i]);
+      EXPECT_EQ(files.wrong(i), std::nullopt);
+    }
+    EXPECT_NE(text_in(path_of_file("0")).substr(0, 4096), text_in(path_of_file("1")));
+  }
+  EXPECT_TRUE(fs::is_empty(directory_.path()) || work().empty());
+}
+
+TEST_P(Sized, AByteThatChangedIsFound) {
+  SmallFiles files(directory_.path(), sizes_);
+  files.create(0, FileSync::kNone);
+  const int file = open(path_of_file("0").c_str(), O_WRONLY);
+  ASSERT_EQ(pwrite(file, "!", 1, (4 << 20) + 100), 1);
+  close(file);
+  const auto problem = files.wrong(0);
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->find(path_of_file("0")), std::string::npos);
+}
+
+TEST_P(Sized, PiecesAreWholeFilesInOrderUntilNobodyWantsMore) {
+  SmallFiles files(directory_.path(), sizes_);
+  files.create(0, FileSync::kNone);
+  std::vector<std::byte> buffer(1 << 20);
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t bytes = 0;
+  const auto read = [&](std::size_t most) {
+    offsets.clear();
+    files.read_pieces(files.opened(0), 0, buffer, [&](auto piece, std::uint64_t offset) {
+      offsets.push_back(offset);
+      bytes += piece.size();
+      return offsets.size() < most;
+    });
+  };
+  read(100);
+  EXPECT_EQ(offsets, (std::vector<std::uint64_t>{0, 1 << 20, 2 << 20, 3 << 20, 4 << 20}));
+  EXPECT_EQ(bytes, sizes_[0]);
+  read(2);
+  EXPECT_EQ(offsets.size(), 2U);
+}
+
+TEST_P(Sized, AFileThatWasCutFails) {
+  SmallFiles files(directory_.path(), sizes_);
+  files.create(1, FileSync::kNone);
+  fs::resize_file(path_of_file("1"), 100);
+  EXPECT_NE(message_of([&] { files.wrong(1); }).find("has 100 bytes, not the 4096"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tierscope

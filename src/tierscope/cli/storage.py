@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tierscope.cli import kv_cache, options
+from tierscope.cli import kv_cache, options, storage_training
 from tierscope.cli.measure import carry_out, fitted, with_verdict
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import complete_path
@@ -29,7 +29,7 @@ _NAMED = 6
 """Mounts that are named; of more, the number."""
 
 
-@options.command()
+@options.command(params=[*storage_training.PARAMETERS])
 @click.argument("paths", metavar="[PATH|DIR|DEVICE]...", nargs=-1, shell_complete=complete_path)
 @click.option(
     "--from",
@@ -53,6 +53,11 @@ _NAMED = 6
     is_flag=True,
     help="Every NUMA node and GPU reads every target: drives and arrays, unless some are named",
 )
+@click.option(
+    "--training",
+    metavar="LIST",
+    help="Read what training reads: unet3d, resnet50, cosmoflow, or files with DLIO's keys",
+)
 @click.option("--overwrite", is_flag=True, help="Allow writing to files not made by tierscope")
 @click.option("--keep", is_flag=True, help="Keep the files that were made, for later runs")
 @click.option(
@@ -63,7 +68,7 @@ _NAMED = 6
 @options.file_option("--rated", "Data-sheet ratings of drives, to compare with")
 @kv_cache.kv_cache_options
 @options.output_options
-def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
+def storage(matrix: bool, clean: bool, training: str | None, output: Output, **given: Any) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
 
     In a directory, a file is made, filled, measured and removed; nothing else is written. A file
@@ -78,15 +83,20 @@ def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
       tierscope storage /data /scratch --dry-run
       tierscope storage --matrix
       tierscope storage --matrix /dev/nvme0n1 /data --from node:0,node:1
+      tierscope storage /data --training unet3d --size 100g --accelerators 1,2,4
       tierscope storage --kv-cache llama3-8b /data --prefill-rate 8000
       tierscope storage /data --clean
     """
     of_cache = {name: given.pop(name) for name in kv_cache.GIVEN}
-    args = Args(**given)
+    if not of_cache["kv_cache"]:
+        why = "it goes with --kv-cache"
+        options.refuse_given(click.get_current_context(), why, *kv_cache.GIVEN)
+    if training is not None:
+        return storage_training.measure_training(training, given["paths"], given, output)
+    storage_training.refuse_without_training()
+    args = Args(**{name: given[name] for name in Args.__dataclass_fields__})
     if of_cache["kv_cache"]:
         return _measure_kv_cache(of_cache, args, output)
-    why = "it goes with --kv-cache"
-    options.refuse_given(click.get_current_context(), why, *kv_cache.GIVEN)
     if not args.paths and (clean or not matrix):
         what = "directories" if clean else "a directory, a file or a device, or give --matrix"
         raise click.UsageError(f"name {what}")

@@ -156,11 +156,23 @@ _ROWS = (
         group="storage",
     ),
     Kind(
+        "training",
+        "Measure samples of a dataset, read for emulated accelerators.",
+        heading=DEVICES,
+        group="storage",
+    ),
+    Kind(
         "checkpoint",
         "Measure how fast a program's state is saved, and restarted from.",
         heading=DEVICES,
         group="storage",
         own_command=True,
+    ),
+    Kind(
+        "model-checkpoint",
+        "Measure writing and reading the checkpoints of large models.",
+        heading=DEVICES,
+        group="storage",
     ),
     Kind(
         "kv-cache",

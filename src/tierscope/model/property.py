@@ -242,6 +242,8 @@ SELECTED: Mapping[str, Property] = {
     "pages": PAGES,
     "threads": THREADS,
     "size": Property(words="files of {}", metavar="SIZE"),
+    "checkpoint_size": Property(words="{} a checkpoint", metavar="SIZE"),
+    "ranks": Property(words="{} ranks"),
     "chain": Property(words="{}"),
     "part": Property(words="{}"),
     "way": Property(words="{}"),

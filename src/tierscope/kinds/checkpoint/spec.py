@@ -440,5 +440,6 @@ written. A word without a colon is a directory, as for file:.""",
         "checkpoint node:0 /tmp --size 64m --kills 20",
         "checkpoint /tmp --size 16m..64m --threads 1,2 --json",
         "checkpoint /data --from gpu:0 --backend staged-async,cufile",
+        "checkpoint /data --model llama3-70b --scale 0.1",
     ),
 )  # fmt: skip

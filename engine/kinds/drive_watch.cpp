@@ -1,0 +1,35 @@
+#include "kinds/drive_watch.h"
+
+#include "sampling/clock.h"
+
+namespace tierscope {
+
+void DriveWatch::restart() {
+  before_ = counters_.read();
+  since_s_ = now_seconds();
+}
+
+void DriveWatch::observe(nlohmann::ordered_json& evidence) const {
+  const double seconds = now_seconds() - since_s_;
+  const std::vector<BlockCounts> moved = difference(before_, counters_.read());
+  for (const BlockCounts& one : moved) {
+    evidence["devices"].push_back({{"name", one.name},
+                                   {"seconds", seconds},
+                                   {"reads", one.reads},
+                                   {"reads_merged", one.reads_merged},
+                                   {"bytes_read", one.bytes_read},
+                                   {"read_ms", one.read_ms},
+                                   {"writes", one.writes},
+                                   {"writes_merged", one.writes_merged},
+                                   {"bytes_written", one.bytes_written},
+                                   {"write_ms", one.write_ms},
+                                   {"busy_ms", one.busy_ms},
+                                   {"in_flight_ms", one.in_flight_ms}});
+  }
+  if (const std::optional<DeviceBytes> sum = counters_.sum(moved)) {
+    evidence["device_bytes_read"] = sum->read;
+    evidence["device_bytes_written"] = sum->written;
+  }
+}
+
+}  // namespace tierscope

@@ -1,0 +1,57 @@
+"""How checkpoints of large models are shown."""
+
+from collections.abc import Iterator, Sequence
+
+from tierscope.kinds.model_checkpoint.models import models
+from tierscope.kinds.model_checkpoint.spec import ModelCheckpointEvidence
+from tierscope.model.errors import counted
+from tierscope.model.run import Measurement
+from tierscope.report.figures import side_figure, size_text
+from tierscope.report.figures import text as figure_text
+from tierscope.report.view import View
+
+
+def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
+    """Yield which share of a model's checkpoint was written, and where reads came from."""
+    for m in measured:
+        seen = m.evidence.own(ModelCheckpointEvidence).rank_files if m.evidence else None
+        if seen is None:
+            continue
+        name, ranks = m.pattern["model"], m.pattern["ranks"]
+        whole = models()[name]
+        scaled = m.pattern.get("scale", 1.0)
+        yield (
+            f"{name}: {ranks} of {whole.ranks} ranks wrote {counted(seen.files, 'file')}, "
+            f"{size_text(seen.bytes)} a checkpoint"
+            f"{'' if scaled == 1 else f', each file scaled by {scaled:g}'}; "
+            f"{_reads(m, seen.bytes * seen.read, seen.cached_bytes)}."
+        )
+
+
+def _reads(m: Measurement, asked: int, cached: int) -> str:
+    """Say where the bytes that were read came from."""
+    if cached:
+        return f"the page cache kept {size_text(cached)} of a checkpoint before it was read"
+    device = m.evidence.device_bytes_read if m.evidence else None
+    if device is None:
+        return "the page cache held none of a checkpoint before it was read"
+    return f"the drives read {size_text(device)} of {size_text(asked)}, others' reads included"
+
+
+def summary_of(measured: list[Measurement]) -> str:
+    """Return how fast the first one is written and read."""
+    m = measured[0]
+    read = side_figure(m, "restart_bandwidth")
+    text = f"checkpoints of {m.pattern['model']} are written at {figure_text(m, 1e9, 'GB/s')}"
+    return f"{text} and read at {figure_text(read, 1e9, 'GB/s')}" if read else text
+
+
+VIEW = View(
+    title="Checkpoints of models",
+    method="Ranks write their files at the same time, each its own in order, with fsync behind "
+    "each file; then the page cache drops them and the ranks read them. A rate is all bytes over "
+    "the time of the last rank; medians and their 95% intervals.",
+    notes=lambda measured, _run: sentences(measured),
+    represents_path=False,
+    summary=summary_of,
+)

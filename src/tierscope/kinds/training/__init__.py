@@ -1,0 +1,1 @@
+"""Training: samples of a dataset, read for accelerators that are emulated."""
