@@ -105,7 +105,7 @@ class Machine:
             "io", self.topology, from_="gpu:0", to=f"file:{folder}", backend=backend, **wanted
         ).measurements
         self._planned += 1
-        name = f"{spec.id},{self._planned}"
+        name = f"{self._planned}.{backend}"
         return spec.model_copy(update={"sampling": QUICK, "id": name})
 
     def outcome(self, folder: Path, backend: str, **options: str) -> Outcome:
