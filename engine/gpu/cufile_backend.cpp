@@ -34,12 +34,14 @@ CufileUse::CufileUse(const ThreadIo& io)
 void CufileUse::set_up_host_memory(const ThreadIo& io) const {
   static std::mutex alone;
   static std::set<std::pair<int, std::size_t>> ready;
+  constexpr std::size_t kLargestPiece = std::size_t{16} << 20;  // Of that memory.
+  const std::size_t bytes = std::min(io.buffer_bytes, kLargestPiece);
   const std::lock_guard lock(alone);
-  if (!ready.emplace(io.gpu, io.buffer_bytes).second) return;
-  const GpuBytes scratch = make_gpu_bytes(io.gpu, io.buffer_bytes);
+  if (!ready.emplace(io.gpu, bytes).second) return;
+  const GpuBytes scratch = make_gpu_bytes(io.gpu, bytes);
   const RegistrationTime timed;
   const WatchedCall watched("cuFileRead");
-  library_.read(files_.front()->handle(), scratch.get(), io.buffer_bytes, 0, 0);
+  library_.read(files_.front()->handle(), scratch.get(), bytes, 0, 0);
 }
 
 std::int64_t CufileUse::result(ssize_t returned, int error_number, const IoRequest& operation) {

@@ -53,8 +53,9 @@ std::string not_by_nvidia_fs(bool strict, const NvidiaFsCounts& before, const Nv
     return fmt::format("without compatibility mode, nvidia-fs' counters prove it: {}",
                        fmt::join(needed, ", "));
   }
+  if (operations == 0) return "how many operations there were is not known";
   const std::uint64_t mib = bytes >> 20;
-  if (operations > 0 && after.operations >= before.operations + operations &&
+  if (after.operations >= before.operations + operations &&
       after.mib + kRounding >= before.mib + mib) {
     return "";
   }

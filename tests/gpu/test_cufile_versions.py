@@ -63,6 +63,15 @@ def test_cufile_1_12_is_measured_and_its_way_is_not_proven(tmp_path: Path) -> No
     assert "echo 1 > /sys/module/nvidia_fs/parameters/rw_stats_enabled" in note
 
 
+def test_the_table_says_that_the_way_is_not_proven(tmp_path: Path) -> None:
+    done = call(tmp_path, "1120", *IO, "--to", f"file:{tmp_path}/files", "-v")
+    words = " ".join(done.stdout.split())
+    assert "1 of 1: the way between storage and GPU is not proven" in words
+    assert "set CUFILE_ALLOW_COMPAT_MODE=false" in words
+    counted = call(tmp_path, "1150", *IO, "--to", f"file:{tmp_path}/files")
+    assert "not proven" not in counted.stdout
+
+
 def test_a_required_way_fails_with_what_helps_on_that_version(tmp_path: Path) -> None:
     result = measured(tmp_path, "1120", "--require", "gpudirect")
     assert (result["status"], result["cause"]) == ("failed", "path")

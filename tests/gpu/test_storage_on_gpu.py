@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from gpu_machine import plan_of
 
+from tierscope.engine.process import find_engine
 from tierscope.engine.repetitions import Engines, living_engine
 from tierscope.kinds.checkpoint.spec import CheckpointEvidence
 from tierscope.kinds.plan import Spec
@@ -105,16 +106,23 @@ class Machine:
             "io", self.topology, from_="gpu:0", to=f"file:{folder}", backend=backend, **wanted
         ).measurements
         self._planned += 1
-        name = f"{spec.id},{self._planned}"
+        name = f"{self._planned}.{backend}"
         return spec.model_copy(update={"sampling": QUICK, "id": name})
 
     def outcome(self, folder: Path, backend: str, **options: str) -> Outcome:
         return outcome_of(self._engine, self.spec(folder, backend, **options))
 
     def outcome_anew(self, folder: Path, backend: str, **options: str) -> Outcome:
-        """By an engine that starts for it."""
-        with living_engine() as engine:
-            return outcome_of(engine, self.spec(folder, backend, **options))
+        """By an engine that starts for it, and ends with status 0: cuFile's threads and its own
+        end have ended others by a double free."""
+        with tempfile.TemporaryDirectory() as name:
+            noted, ended = Path(name, "engine"), Path(name, "ended")
+            noted.write_text(f'#!/bin/sh\n{find_engine()} "$@"\necho $? > {ended}\n')
+            noted.chmod(0o755)
+            with living_engine(noted) as engine:
+                found = outcome_of(engine, self.spec(folder, backend, **options))
+            assert ended.read_text() == "0\n"
+        return found
 
     def measured(self, folder: Path, backend: str, **options: str) -> Evidence:
         return evidence_of(self.outcome(folder, backend, **options))

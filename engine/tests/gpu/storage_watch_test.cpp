@@ -188,6 +188,8 @@ TEST(NvidiaFs, WhatIsMissingForAProofIsSaid) {
   EXPECT_EQ(why(true, parsed(nvidia_fs_says(true, 164, 86))),
             "nvidia-fs counted 64 of 64 operations and 61 of 64 MiB");
   EXPECT_NE(not_by_nvidia_fs(true, after, before, 64, 0), "") << "counters that were reset";
+  EXPECT_EQ(not_by_nvidia_fs(true, before, after, 0, 0),
+            "how many operations there were is not known");
 }
 
 // What a new process with cuFile 1.12 finds of its reads' way, while nvidia-fs counts so many.

@@ -10,6 +10,7 @@ from tierscope.model.base import Model
 from tierscope.model.event import Evidence, GpuState, IoEvidence, Repetition
 from tierscope.model.evidence import (
     CopiesOverlap,
+    CufileState,
     EnergyEvidence,
     OwnEvidence,
     ProgramEvidence,
@@ -191,6 +192,12 @@ def _program(before: ProgramEvidence, after: ProgramEvidence) -> ProgramEvidence
     return ProgramEvidence(runs=[*before.runs, *after.runs])
 
 
+def _cufile(before: CufileState, after: CufileState) -> CufileState:
+    """Return the latest; the way is proven where the same proves it of all."""
+    proof = after.proof if after.proof == before.proof else None
+    return after.model_copy(update={"proof": proof})
+
+
 _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "pages": operator.or_,
     "notes": _unique,
@@ -202,6 +209,7 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "ports": _added("name"),
     "nvidia_fs_errors": _counts,
     "gpus": _gpus,
+    "cufile": _cufile,
     "program": _program,
     "energy": _energy,
     "trace": _trace,

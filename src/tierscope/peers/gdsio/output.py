@@ -44,19 +44,19 @@ def way_taken(work: Workload, found: Measurement) -> str:
 def _ways(evidence: Evidence, io: IoEvidence) -> str:
     ways = {name: count for name, count in (io.ways or {}).items() if count}
     total = sum(ways.values())
-    if not total:
+    cufile = evidence.cufile
+    if not total or (cufile and cufile.proof is None):
         return next(
             (one for one in evidence.notes or [] if one.startswith(_UNPROVEN)),
             f"{_UNPROVEN}: cuFile counted no operations",
         )
-    proof = evidence.cufile.proof if evidence.cufile else None
     return (
         "way: "
         + ", ".join(
             f"{count / total:.1%} of {total} operations {_WAYS.get(name, name)}"
             for name, count in sorted(ways.items(), key=lambda way: -way[1])
         )
-        + (_BY_NVIDIA_FS if proof == "nvidia-fs" else "")
+        + (_BY_NVIDIA_FS if cufile and cufile.proof == "nvidia-fs" else "")
     )
 
 
