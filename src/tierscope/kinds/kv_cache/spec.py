@@ -10,7 +10,7 @@ from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import CUFILE_BACKENDS, SYNCHRONOUS, Buffers, FilePath
-from tierscope.model.path import ONE_WAY, of_operation
+from tierscope.model.path import ONE_WAY, Traffic, of_operation
 from tierscope.model.property import IN_BYTES, OPERATION, PAGES, MadeBy, Property
 from tierscope.model.rules import Check, Differs, Given, Ruled, Ruling, needs, refuses
 from tierscope.model.spec import (
@@ -301,15 +301,13 @@ class KvCacheSpec(MeasurementSpec):
         )
         return paths.storage_limit([(self.initiator, self.target)], access)
 
-    def _traffic(self) -> Any:
+    def _traffic(self) -> Traffic:
         """Return the traffic of the objects' memory; of a pool on the same node, of that, too."""
         if self.pool.gpu is not None:
             return ONE_WAY
-        fetched = self.pattern.operation == "fetch"
         if self.pool.placement == self.placement:
-            both = of_operation("copy", read=1, written=1, fetches=False)
-            # A byte that is moved is read and written.
-            return type(both)("copy", 2 * both.reads, 2 * both.writes)
+            return Traffic("copy", reads=1.0, writes=1.0)
+        fetched = self.pattern.operation == "fetch"
         name = "read" if fetched else "write"
         return of_operation(name, read=int(fetched), written=int(not fetched), fetches=False)
 
