@@ -165,8 +165,9 @@ class Pieces final : public GpuPieces {
       from_[i] = address_of(from);
     }
     CUmemcpyAttributes attributes{};
-    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-    std::size_t first = 0;
+    // What is moved was there before the call, so the driver need not order its reads.
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+    std::size_t first = 0;  // The attributes are those of all copies from this one on.
     std::size_t failed = 0;
     check_cuda(cuda().cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), range.count,
                                          &attributes, &first, 1, &failed, stream),

@@ -22,8 +22,9 @@ class HostPool final : public KvPool {
   explicit HostPool(const KvCacheSpec& spec) : spec_(spec) {}
 
   void open(Leases& leases, Team& team) override {
-    const std::array keys{RegionKey{spec_.all_bytes(), Pages::kThp, *spec_.pool.placement},
-                          RegionKey{store_bytes(spec_), Pages::kThp, spec_.placement}};
+    const std::array keys{
+        RegionKey{spec_.all_bytes(), spec_.pages, spec_.pool.placement.value_or(Placement{})},
+        RegionKey{store_bytes(spec_), spec_.pages, spec_.placement}};
     const std::vector<Lease> taken = leases.regions(keys, team);
     pool_ = taken[0].region;
     store_ = taken[1].region;

@@ -20,6 +20,7 @@ void read_kv_cache_pattern(const ObjectReader& pattern, KvCacheSpec& spec) {
   spec.piece = pattern.bytes("piece");
   spec.pieces = pattern.integer<std::size_t>("pieces");
   spec.objects = pattern.integer<std::size_t>("objects");
+  spec.pages = read_pages(pattern);
   spec.method = pattern.choice("method", kMethods);
   spec.multiprocessors = pattern.integer<int>("multiprocessors");
   spec.backend = read_backend(pattern);

@@ -23,6 +23,7 @@ struct KvCacheSpec {
   std::size_t piece;
   std::size_t pieces;  // Of one object.
   std::size_t objects;
+  Pages pages;
   PieceMethod method;
   int multiprocessors;
   const BackendKind* backend;

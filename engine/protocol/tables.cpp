@@ -1087,6 +1087,7 @@ constexpr Field kKvCachePatternFields[] = {
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
+    {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
     {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues392},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
     {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues393},

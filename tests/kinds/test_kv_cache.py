@@ -78,6 +78,14 @@ def test_a_pool_on_a_gpu_goes_by_its_methods() -> None:
     assert limit.link
 
 
+def test_a_node_that_has_both_reads_and_writes_each_byte() -> None:
+    two = machine_with_gpus(gpus=0)
+    sizes = {"piece": "64k", "pieces": "4096", "objects": "8", "op": "fetch"}
+    own, other = planned(two, from_="node:0", to="node:0,node:1", **sizes)
+    assert own._traffic().reads + own._traffic().writes == 2
+    assert other._traffic().reads + other._traffic().writes == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -10,21 +10,22 @@ from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import CUFILE_BACKENDS, SYNCHRONOUS, Buffers, FilePath
-from tierscope.model.path import ONE_WAY, of_operation
-from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property
+from tierscope.model.path import ONE_WAY, Traffic, of_operation
+from tierscope.model.property import IN_BYTES, OPERATION, PAGES, MadeBy, Property
 from tierscope.model.rules import Check, Differs, Given, Ruled, Ruling, needs, refuses
 from tierscope.model.spec import (
     SLOWEST_BYTES_PER_S,
     Cpus,
     MeasurementSpec,
     NodePlacement,
+    Pages,
     Region,
     last_level_bytes,
 )
 from tierscope.model.storage import Access
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
-from tierscope.plans.axes import checked, sampling, targets
+from tierscope.plans.axes import checked, pages, sampling, targets
 from tierscope.plans.issuers import Issuer, issuers, storage_targets
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of
@@ -85,6 +86,8 @@ class KvCachePattern(Ruled):
             id="n{}",
         ),
     ]
+    pages: Annotated[Pages, PAGES.but(id_always=False, essential=False)] = "thp"
+    """Pages of pool and objects in host memory; the driver chooses for a GPU's."""
     method: Annotated[
         Method,
         Property(
@@ -239,6 +242,10 @@ class KvCacheSpec(MeasurementSpec):
         """Whether objects go between storage and the GPU without host memory in between."""
         return self.directory is not None and self.pattern.backend in CUFILE_BACKENDS
 
+    @property
+    def _pages(self) -> str:
+        return "base" if self.pool.gpu is not None else self.pattern.pages
+
     def thread_cpus(self) -> list[int]:
         """One thread a CPU; of a pool on a GPU, the first issues and all populate memory."""
         return self.cpus
@@ -247,11 +254,11 @@ class KvCacheSpec(MeasurementSpec):
         """The pool where the host's memory has it, and objects in memory or their buffers."""
         found = []
         if self.pool.placement is not None:
-            found.append(Region(self.pool.placement, "thp", self.pattern.all_bytes))
+            found.append(Region(self.pool.placement, self._pages, self.pattern.all_bytes))
         if not self._bypasses_host:
             threads = 1 if self.pool.gpu is not None else len(self.cpus)
             held = self.pattern.depth * threads if self.directory else self.pattern.objects
-            found.append(Region(self.placement, "thp", self.pattern.stride * held))
+            found.append(Region(self.placement, self._pages, self.pattern.stride * held))
         return found
 
     def files(self) -> list[str]:
@@ -265,6 +272,8 @@ class KvCacheSpec(MeasurementSpec):
             unsaid |= {"backend", "direct", "depth"}
         if self.pattern.method != "kernel":
             unsaid |= {"multiprocessors"}
+        if self.pool.gpu is not None:
+            unsaid |= {"pages"}
         return {
             **self.pattern.model_dump(mode="json", exclude=unsaid),
             "threads": 1 if self.pool.gpu is not None else len(self.cpus),
@@ -292,15 +301,13 @@ class KvCacheSpec(MeasurementSpec):
         )
         return paths.storage_limit([(self.initiator, self.target)], access)
 
-    def _traffic(self) -> Any:
+    def _traffic(self) -> Traffic:
         """Return the traffic of the objects' memory; of a pool on the same node, of that, too."""
         if self.pool.gpu is not None:
             return ONE_WAY
-        fetched = self.pattern.operation == "fetch"
         if self.pool.placement == self.placement:
-            both = of_operation("copy", read=1, written=1, fetches=False)
-            # A byte that is moved is read and written.
-            return type(both)("copy", 2 * both.reads, 2 * both.writes)
+            return Traffic("copy", reads=1.0, writes=1.0)
+        fetched = self.pattern.operation == "fetch"
         name = "read" if fetched else "write"
         return of_operation(name, read=int(fetched), written=int(not fetched), fetches=False)
 
@@ -313,12 +320,13 @@ class KvCacheSpec(MeasurementSpec):
 SPEC = KvCacheSpec
 
 
-def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[KvCacheSpec]:
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[KvCacheSpec]:
     """Yield a measurement for each combination of the options' values."""
     found = _targets(request, topology)
     for holder, target in itertools.product(issuers(request, topology, KvCacheSpec), found):
         seen: list[dict[str, Any]] = []
-        for values in _combinations(request, holder, target):
+        kinds = pages(request, topology, thp) if holder.gpu is None else ["thp"]
+        for values in _combinations(request, holder, target, kinds):
             if values not in seen:
                 seen.append({**values})
                 yield _spec(request, holder, target, values)
@@ -335,7 +343,9 @@ def _targets(request: Request, topology: Topology) -> list[Target]:
     return found
 
 
-def _combinations(request: Request, holder: Issuer, target: Target) -> Iterator[dict[str, Any]]:
+def _combinations(
+    request: Request, holder: Issuer, target: Target, kinds: list[str]
+) -> Iterator[dict[str, Any]]:
     """Yield patterns and numbers of threads; values that make no difference are the usual ones."""
     usable = len(holder.cpus)
     in_memory = target.kind is EndpointKind.NODE
@@ -344,6 +354,7 @@ def _combinations(request: Request, holder: Issuer, target: Target) -> Iterator[
     if max(counts) > usable:
         raise request.wrong("threads", f"{max(counts)} are too many for {usable} usable CPUs")
     axes: dict[str, list[Any]] = {
+        "pages": kinds,
         "method": _methods(request, holder),
         "threads": [usable] if holder.gpu is not None else counts,
         **({"backend": ["io_uring"], "direct": [True], "depth": [1]} if in_memory else {}),
