@@ -101,6 +101,7 @@ class ModelCheckpointSpec(MeasurementSpec):
     metric: ClassVar[str] = "bandwidth"
     own_evidence: ClassVar[type[OwnEvidence]] = ModelCheckpointEvidence
     compared: ClassVar[tuple[str, ...]] = ("restart_bandwidth",)
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("model", "checkpoint_size", "ranks")

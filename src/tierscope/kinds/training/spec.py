@@ -105,7 +105,9 @@ class TrainingPattern(Ruled):
     ] = 1
 
     rules: ClassVar[tuple[Ruling, ...]] = (
-        refuses({"file_samples": Differs(1), "format": "npz"}, because="is 1 in a file of format npz"),
+        refuses(
+            {"file_samples": Differs(1), "format": "npz"}, because="is 1 in a file of format npz"
+        ),
         Check(
             "files",
             "have to hold a batch for each accelerator",
@@ -165,6 +167,7 @@ class TrainingSpec(MeasurementSpec):
     metric: ClassVar[str] = "samples"
     own_evidence: ClassVar[type[OwnEvidence]] = TrainingEvidence
     compared: ClassVar[tuple[str, ...]] = ("utilisation",)
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("workload", "accelerators", "readers")
