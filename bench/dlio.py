@@ -177,7 +177,7 @@ def dlio(case: Case, program: Path, folder: Path, generate: bool) -> None:
         "dataset.num_files_train": case.files,
         "dataset.num_files_eval": 0,
         "dataset.num_samples_per_file": case.samples,
-        "dataset.record_length_bytes": case.sample_size,
+        "dataset.record_length": case.sample_size,
         "reader.data_loader": "tensorflow",
         "reader.batch_size": case.batch,
         "reader.read_threads": case.readers,

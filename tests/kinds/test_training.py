@@ -69,6 +69,11 @@ def test_a_file_has_the_keys_of_dlio(tiny: str) -> None:
     assert (found.ahead(2), found.ahead(8), found.buffer) == (2, 8, 256 << 10)
 
 
+def test_keys_of_older_versions_of_dlio_are_read() -> None:
+    older = TINY.replace("record_length_bytes", "record_length")
+    assert parse_workload(older, "w.yaml", "w") == parse_workload(TINY, "w.yaml", "w")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -41,7 +41,11 @@ class ModelCheckpointPattern(Ruled):
 
     model: Annotated[
         Literal["llama3-8b", "llama3-70b", "llama3-405b", "llama3-1t"],
-        Property(default="llama3-8b", id_always=True),
+        Property(
+            "Model of MLPerf Storage: llama3-8b, llama3-70b, llama3-405b, llama3-1t",
+            default="llama3-8b",
+            id_always=True,
+        ),
     ]
     """One of models.yaml."""
     scale: Annotated[

@@ -343,6 +343,6 @@ accelerators and sleep for the time of a step; nothing is decoded.""",
     examples=(
         "training --to file:/data --workload unet3d --size 100g --accelerators 1,2,4",
         "training --to file:/data --workload resnet50,cosmoflow --accelerator h100,a100",
-        "training --to file:/tmp --workload ./mine.yaml --size 64m --epochs 2",
+        "training --to file:/tmp --workload cosmoflow --size 64m --epochs 2",
     ),
 )
