@@ -104,17 +104,7 @@ VIEW = View(
     "first wait included. Medians of epochs and their 95% intervals.",
     columns=columns,
     notes=lambda measured, _run: sentences(measured),
-    hidden=(
-        "batch",
-        "buffer",
-        "file_samples",
-        "files",
-        "format",
-        "needed",
-        "sample_size",
-        "sample_stdev",
-        "step_s",
-    ),
+    hidden=("dataset", "needed"),
     represents_path=False,
     summary=summary_of,
 )
