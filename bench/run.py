@@ -3,12 +3,13 @@
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
                     [chain] [ops-scan] [ops-aged]
                     [stream] [multichase] [ops] [nvbandwidth] [gpu-ranks] [storage-gpu] [cufile]
-                    [fio] [shared-storage] [whatif]
+                    [dlio] [fio] [shared-storage] [whatif]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
 $MULTICHASE; ops compares with the maps whose headers are there (see ops.py);
 nvbandwidth, storage-gpu and cufile need a GPU, gpu-ranks two of them and an MPI; storage-gpu and
-cufile make files in $STORAGE. fio and whatif take their time; shared-storage needs fio and mpirun.
+cufile make files in $STORAGE. fio and whatif take their time; shared-storage needs fio and mpirun,
+dlio an environment of its own (see dlio.py).
 """
 
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable
 import allocator
 import chain
 import cufile
+import dlio
 import fio
 import gpu_ranks
 import idle_latency
@@ -50,6 +52,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,
+    "dlio": dlio.compare,
     "fio": fio.compare,
     "shared-storage": shared_storage.compare,
     "gpu-ranks": gpu_ranks.compare,
@@ -59,7 +62,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
 
 ON_REQUEST = {
     *("stream", "multichase", "ops", "nvbandwidth", "gpu-ranks", "storage-gpu", "cufile", "fio"),
-    *("shared-storage", "whatif"),
+    *("shared-storage", "whatif", "dlio"),
 }
 """Parts that need what `make build` does not set up."""
 

@@ -370,22 +370,27 @@ _TRAINING = st.fixed_dictionaries(
         "kind": st.just("training"),
         "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8),
         "directory": st.from_regex(r"/[a-z/]{1,20}", fullmatch=True),
-        "pattern": st.fixed_dictionaries(
-            {
-                "workload": st.just("mine"),
-                "format": st.sampled_from(["npz", "tfrecord"]),
-                "files": st.integers(1, 64),
-                "sample_size": st.integers(1, 1 << 40),
-                "step_s": st.floats(1e-4, 3600),
-            },
-            optional={
-                "file_samples": st.integers(1, 4),
-                "batch": st.integers(1, 64),
-                "accelerator": st.sampled_from(["h100", "a100", None]),
-                "accelerators": st.integers(1, 64),
-                "readers": st.integers(1, 1024),
-                "shuffle": st.booleans(),
-            },
+        "pattern": st.builds(
+            lambda pattern, form: pattern | form,
+            st.fixed_dictionaries(
+                {
+                    "workload": st.just("mine"),
+                    "files": st.integers(64 * 8, 10_000_000),
+                    "sample_size": st.integers(1, 1 << 40),
+                    "step_s": st.floats(1e-4, 3600),
+                },
+                optional={
+                    "batch": st.integers(1, 64),
+                    "accelerator": st.sampled_from(["h100", "a100", None]),
+                    "accelerators": st.integers(1, 8),
+                    "readers": st.integers(1, 500),
+                    "shuffle": st.booleans(),
+                },
+            ),
+            st.just({"format": "npz"})
+            | st.fixed_dictionaries(
+                {"format": st.just("tfrecord"), "file_samples": st.integers(1, 1_000_000)}
+            ),
         ),
     },
     optional={"large": st.booleans()},

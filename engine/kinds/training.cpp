@@ -155,7 +155,9 @@ class ExactSleep {
 
 void sleep_until(double end_s) {
   constexpr double kLongest = 0.1;  // Between looks for signals.
-  for (double left = end_s - now_seconds(); left > 0; left = end_s - now_seconds()) {
+  while (true) {
+    const double left = end_s - now_seconds();
+    if (left <= 0) return;
     if (interrupted()) throw Interrupted();
     const double part = std::min(left, kLongest);
     const timespec span{.tv_sec = 0, .tv_nsec = static_cast<long>(part * 1e9)};

@@ -129,8 +129,8 @@ def test_what_does_not_fit_is_refused_with_the_bytes(place: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ranks", "8"), "--ranks has no effect here; it goes with --model"),
-        (("--model", "llama3-8b", "--size", "1g"), "--size has no effect here; a model has files"),
+        (("--ranks", "8"), "--ranks: goes with --model"),
+        (("--model", "llama3-8b", "--size", "1g"), "--size: has no effect with --model"),
     ],
 )
 def test_options_of_states_and_of_models_are_kept_apart(

@@ -1,7 +1,9 @@
 """Training: workloads, what a request asks for, what is measured and shown."""
 
 import json
+import signal
 import string
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ from hypothesis import strategies as st
 from tests import synthetic
 
 from forked import tierscope
+from tierscope.engine.process import find_engine
 from tierscope.kinds.training.show import met, sentences, waits_for
+from tierscope.kinds.training.spec import TrainingSpec
 from tierscope.kinds.training.workload import parse_workload, workload_of, workloads
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
@@ -19,6 +23,7 @@ from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
+from waiting import wait_until
 
 TINY = """\
 model: {name: tiny}
@@ -62,6 +67,11 @@ def test_a_file_has_the_keys_of_dlio(tiny: str) -> None:
     assert (found.name, found.files, found.samples, found.sample_stdev) == ("tiny", 24, 1, 9000)
     assert found.steps == {"": 0.001}
     assert (found.ahead(2), found.ahead(8), found.buffer) == (2, 8, 256 << 10)
+
+
+def test_keys_of_older_versions_of_dlio_are_read() -> None:
+    older = TINY.replace("record_length_bytes", "record_length")
+    assert parse_workload(older, "w.yaml", "w") == parse_workload(TINY, "w.yaml", "w")
 
 
 @pytest.mark.parametrize(
@@ -201,6 +211,33 @@ def test_a_dataset_that_does_not_fit_is_refused_with_the_numbers(tmp_path: Path)
     assert done.returncode == 3
     assert "more would be taken" in done.stderr
     assert not list(tmp_path.glob("tierscope*"))
+
+
+def test_what_a_killed_run_leaves_is_proven_and_cleaned(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    spec = TrainingSpec.model_validate(
+        {
+            "id": "x", "initiator": "node:0", "target": f"file:{place}", "cpus": [0],
+            "directory": str(place),
+            "pattern": {"workload": "w", "format": "npz", "files": 20, "sample_size": 9000,
+                        "sample_stdev": 2000, "step_s": 60},
+        }
+    )  # fmt: skip
+    plan = {"version": 2, "measurements": [spec.model_dump(mode="json")]}
+    with subprocess.Popen(
+        [find_engine(), "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as engine:
+        assert engine.stdin is not None
+        engine.stdin.write(json.dumps(plan).encode())
+        engine.stdin.close()
+        wait_until(lambda: len(list(place.glob("tierscope-files.*/*"))) >= 20, "files are there")
+        engine.send_signal(signal.SIGKILL)
+    (left,) = place.glob("tierscope-files.*")
+    (place / "theirs").write_text("precious")
+    cleaned = tierscope("storage", str(place), "--clean")
+    assert f"{left.name}: removed, 20 files" in cleaned.stdout
+    assert [path.name for path in place.iterdir()] == ["theirs"]
 
 
 # How it is shown

@@ -244,6 +244,8 @@ SELECTED: Mapping[str, Property] = {
     "size": Property(words="files of {}", metavar="SIZE"),
     "checkpoint_size": Property(words="{} a checkpoint", metavar="SIZE"),
     "ranks": Property(words="{} ranks"),
+    "workload": Property(words="{}"),
+    "dataset": Property(words="{}"),
     "chain": Property(words="{}"),
     "part": Property(words="{}"),
     "way": Property(words="{}"),

@@ -2,11 +2,13 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from tierscope.kinds.model_checkpoint import spec as model_checkpoint
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
@@ -101,6 +103,7 @@ class CheckpointPattern(Ruled):
             "yes: past the page cache (O_DIRECT); no: through it",
             words="direct|through the page cache",
             id="buffered",
+            essential=False,
         ),
     ] = True
     depth: Annotated[
@@ -300,8 +303,15 @@ class CheckpointSpec(MeasurementSpec):
 SPEC = CheckpointSpec
 
 
-def expand(request: Request, topology: Topology, thp: bool) -> Iterator[CheckpointSpec]:
-    """Yield a measurement for each combination of the options' values."""
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
+    """Yield a measurement for each combination of the options' values; of a model, those of the
+    kind that measures its files."""
+    if "model" in request.options:
+        yield from _of_model(request, topology, thp)
+        return
+    for option in _OF_MODELS:
+        if option.name in request.options:
+            raise request.wrong(option.name, "goes with --model")
     found = _targets(request, topology)
     _check_persistent(request, found)
     for saver, target in itertools.product(issuers(request, topology, CheckpointSpec), found):
@@ -310,6 +320,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Checkpoi
             if values not in seen:
                 seen.append(values)
                 yield _spec(request, topology, saver, target, {**values})
+
+
+def _of_model(request: Request, topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
+    """Yield the measurements of a model's files; raises UserError for options of other states."""
+    taken = {option.name for option in model_checkpoint.REQUEST.options}
+    for name in request.options:
+        if name not in taken:
+            raise request.wrong(name, "has no effect with --model, which has files of its own")
+    yield from model_checkpoint.expand(request, topology, thp)
 
 
 def _targets(request: Request, topology: Topology) -> list[Target]:
@@ -415,6 +434,17 @@ def _where(
     return {"placement": checked(request, "to", persistent_placement, *given)}
 
 
+_SHARED = ("from", "to", "pin", "block-size")
+_OF_MODELS = tuple(
+    replace(
+        option,
+        essential=option.name == "model",
+        default="none: a state of --size" if option.name == "model" else option.default,
+    )
+    for option in model_checkpoint.REQUEST.options
+    if option.name not in _SHARED
+)
+
 REQUEST = RequestForm(
     options=(
         options.FROM.but(help="Owner of the state: node:0, cpus:0-7,16 or gpu:0"),
@@ -424,6 +454,7 @@ REQUEST = RequestForm(
         ),
         options.THREADS.but(default="all, 8 at most"),
         *options_of(CheckpointPattern),
+        *_OF_MODELS,
         options.BACKING.but(help="Backing of pmem:DIR: file (mapped), pool (libpmemobj)"),
         options.BACKED_BY,
         options.PIN,
@@ -434,7 +465,8 @@ REQUEST = RequestForm(
     help="""\
 A state is written to each target as a checkpoint: two slots, the header last, each step waited for.
 Then it is read back and verified. Below a directory a file is made and removed; nothing else is
-written. A word without a colon is a directory, as for file:.""",
+written. A word without a colon is a directory, as for file:. With --model, ranks write the files of
+a large model's checkpoint.""",
     examples=(
         "checkpoint",
         "checkpoint node:0 /tmp --size 64m --kills 20",

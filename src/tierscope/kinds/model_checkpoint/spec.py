@@ -41,7 +41,11 @@ class ModelCheckpointPattern(Ruled):
 
     model: Annotated[
         Literal["llama3-8b", "llama3-70b", "llama3-405b", "llama3-1t"],
-        Property(default="llama3-8b", id_always=True),
+        Property(
+            "Model of MLPerf Storage: llama3-8b, llama3-70b, llama3-405b, llama3-1t",
+            default="llama3-8b",
+            id_always=True,
+        ),
     ]
     """One of models.yaml."""
     scale: Annotated[
@@ -101,6 +105,7 @@ class ModelCheckpointSpec(MeasurementSpec):
     metric: ClassVar[str] = "bandwidth"
     own_evidence: ClassVar[type[OwnEvidence]] = ModelCheckpointEvidence
     compared: ClassVar[tuple[str, ...]] = ("restart_bandwidth",)
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("model", "checkpoint_size", "ranks")

@@ -80,7 +80,8 @@ def _came_from(m: Measurement, seen: TrainingSeen) -> str:
         read = size_text(seen.bytes_read)
         if device is None:
             return f"the page cache held none of {size_text(seen.bytes)} before each epoch"
-        return f"the drives read {size_text(device)} of the {read} of all epochs, others' reads included"
+        from_drives = f"the drives read {size_text(device)} of the {read} of all epochs"
+        return f"{from_drives}, others' reads included"
     times = seen.bytes / max(seen.memory_bytes, 1)
     kept = f"the page cache kept {size_text(seen.cached_bytes)} of {size_text(seen.bytes)}"
     if times >= _TIMES_MEMORY:
@@ -103,17 +104,7 @@ VIEW = View(
     "first wait included. Medians of epochs and their 95% intervals.",
     columns=columns,
     notes=lambda measured, _run: sentences(measured),
-    hidden=(
-        "batch",
-        "buffer",
-        "file_samples",
-        "files",
-        "format",
-        "needed",
-        "sample_size",
-        "sample_stdev",
-        "step_s",
-    ),
+    hidden=("dataset", "needed"),
     represents_path=False,
     summary=summary_of,
 )

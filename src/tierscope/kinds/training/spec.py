@@ -28,6 +28,9 @@ _LEAST_BYTES = 1 << 30
 """Bytes of such a dataset, unless it is smaller as a whole."""
 _OVERHEAD = {"npz": (512, 0), "tfrecord": (0, 16)}
 """Bytes of a file and of each of its records beside the samples."""
+_OF_WORKLOAD = (
+    "format", "files", "file_samples", "sample_size", "sample_stdev", "batch", "step_s", "buffer"
+)  # fmt: skip
 _MOST_THREADS = 4096
 _FILES_PER_S = 1000.0
 """Files that are made or forgotten a second; a file system that is slower is taken for a hang."""
@@ -167,9 +170,11 @@ class TrainingSpec(MeasurementSpec):
     metric: ClassVar[str] = "samples"
     own_evidence: ClassVar[type[OwnEvidence]] = TrainingEvidence
     compared: ClassVar[tuple[str, ...]] = ("utilisation",)
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("workload", "accelerators", "readers")
+    extra_properties: ClassVar[dict[str, type]] = {"dataset": str}
 
     kind: Literal["training"] = "training"
     cpus: Cpus
@@ -211,8 +216,14 @@ class TrainingSpec(MeasurementSpec):
         return [self.directory]
 
     def identity(self) -> dict[str, Any]:
-        """The pattern."""
-        return self.pattern.as_recorded()
+        """The pattern; what its workload has decided stands in one text."""
+        found = self.pattern.as_recorded()
+        own = {name: found.pop(name, "") for name in _OF_WORKLOAD}
+        text = (
+            "{files} {format} files of {file_samples} x {sample_size} B, deviation "
+            "{sample_stdev} B, batches of {batch}, steps of {step_s} s, reads of {buffer} B"
+        )
+        return {**found, "dataset": text.format(**own)}
 
     def set_up_s(self) -> float:
         """Seconds for making the dataset, and for an epoch with the forgetting before it."""
@@ -342,6 +353,6 @@ accelerators and sleep for the time of a step; nothing is decoded.""",
     examples=(
         "training --to file:/data --workload unet3d --size 100g --accelerators 1,2,4",
         "training --to file:/data --workload resnet50,cosmoflow --accelerator h100,a100",
-        "training --to file:/tmp --workload ./mine.yaml --size 64m --epochs 2",
+        "training --to file:/tmp --workload cosmoflow --size 64m --epochs 2",
     ),
 )

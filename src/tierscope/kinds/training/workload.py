@@ -70,6 +70,14 @@ _IGNORED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Keys of DLIO that change nothing of what is read, or whose part options have."""
+_OLDER: Mapping[str, str] = MappingProxyType(
+    {
+        "record_length": "record_length_bytes",
+        "record_length_stdev": "record_length_bytes_stdev",
+        "record_length_resize": "record_length_bytes_resize",
+    }
+)
+"""Names of keys in DLIO 2.0 and before."""
 _SECTIONS = ("model", "framework", "workflow", "checkpoint", "output", "profiling", "evaluation")
 """Sections of DLIO that say nothing of what training reads."""
 _SHUFFLES = ("off", "seed", "random")
@@ -170,7 +178,9 @@ class _Values:
     def __init__(self, place: Place, root: Any, sections: Mapping[str, Any]) -> None:
         self._place, self._root = place, root
         self._found = {
-            name: mapping(place, sections[name], f"section '{name}'", (*keys, *_IGNORED[name]))
+            name: mapping(
+                place, sections[name], f"section '{name}'", (*keys, *_IGNORED[name]), _OLDER
+            )
             for name, keys in _READ.items()
         }
 
