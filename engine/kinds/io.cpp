@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -162,6 +163,7 @@ class Io : public State {
 
   void count_from_now() {
     counts_before_ = counters_->read();
+    process_before_ = process_bytes();
     counting_since_s_ = now_seconds();
   }
 
@@ -195,6 +197,10 @@ class Io : public State {
     if (const std::optional<DeviceBytes> sum = counters_->sum(moved)) {
       evidence["device_bytes_read"] = sum->read;
       evidence["device_bytes_written"] = sum->written;
+    }
+    if (const auto now = process_bytes(); now && process_before_) {
+      evidence["process_bytes_read"] = now->read - process_before_->read;
+      evidence["process_bytes_written"] = now->written - process_before_->written;
     }
   }
 
@@ -248,6 +254,7 @@ class Io : public State {
   std::unique_ptr<DeviceCounters> counters_;
   std::unique_ptr<GpuIoWatch> watch_;  // Where GPUs take part.
   std::vector<BlockCounts> counts_before_;
+  std::optional<DeviceBytes> process_before_;
   double counting_since_s_ = 0;
   double cpu_s_ = 0;
   double set_up_s_ = 0;

@@ -544,8 +544,10 @@ def _reads(m: Measurement) -> IoEvidence | None:
 
 
 def _moved_less(m: Measurement) -> bool:
-    io, moved = _reads(m), m.evidence.device_bytes_read if m.evidence else None
-    return io is not None and moved is not None and not cached(m) and moved < _MOVED * io.bytes_read
+    io, found = _reads(m), m.evidence.drive_bytes(written=False) if m.evidence else None
+    if io is None or found is None or cached(m):
+        return False
+    return found.moved < _MOVED * io.bytes_read
 
 
 def _was_cached(m: Measurement) -> bool:
