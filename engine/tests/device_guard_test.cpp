@@ -294,6 +294,17 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
   alone("ext4", [&] { EXPECT_EQ(std::system(("mkfs.ext4 -q -F " + path_).c_str()), 0); });
 }
 
+// Its protective MBR and its first table are gone; the last block still has the other one.
+TEST_F(LoopDevice, TheBackupOfAGptAloneIsRefused) {
+  const std::string write = "echo 'label: gpt' | sfdisk --quiet --no-reread --no-tell-kernel ";
+  ASSERT_EQ(std::system((write + path_).c_str()), 0);
+  EXPECT_TRUE(refuses_for("it holds gpt partition table"));
+  put(0, std::string(1 << 20, '\0'));
+  EXPECT_TRUE(refuses_for("it holds gpt partition table")) << refusal(destroy(kSecondWord));
+  put(kBytes - 512, std::string(512, '\0'));
+  EXPECT_EQ(refusal(destroy(kSecondWord)), "");
+}
+
 TEST_F(LoopDevice, OneThatIsMountedIsRefused) {
   ASSERT_EQ(std::system(("mkfs.ext4 -q -F " + path_).c_str()), 0);
   const std::string point = root_.path("mounted");
