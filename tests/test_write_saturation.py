@@ -148,7 +148,6 @@ def test_the_model_and_the_engine_agree_on_what_is_destroyed(machine: Topology) 
 
     job = fill.model_dump(mode="json")["jobs"][0]
     refused(jobs=[{**job, "files": {**job["files"], "destroy": ""}}])
-    refused(jobs=[{**job, "files": {"directory": "/data", "size": GIB}}])
     refused(pattern={"block_size": 4096, "operation": "read"})
     refused(series=None)
     for wrong in ({"until": "bored"}, {"passes": 0}, {"round_s": 0}, {"also": 1}):

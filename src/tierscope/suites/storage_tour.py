@@ -47,6 +47,10 @@ _FREE_SHARE = 10
 """Our files take at most a tenth of the free space."""
 _LEAST = 64 * MIB
 """Less than that says nothing of a drive."""
+_LEAST_S = 0.45
+"""Time of a figure, with its set-up, from which on nearly every one has an interval."""
+_FEWEST_POINTS = 6
+"""Points that even the shortest tour has."""
 _SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
 _BLOCK = 4096
 _SMALL = {"order": "random", "block-size": "4k"}
@@ -171,10 +175,21 @@ class Tour:
 
     plan: Plan
     parts: list[Shown]
+    left_out: str = ""
+    """What a short time leaves out, in one line; empty: nothing."""
 
 
-def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -> Tour:
-    """Return the tour of these targets; ``main_only``: its parts for ``run --storage``."""
+def tour(
+    topology: Topology,
+    given: Given,
+    thp: bool,
+    main_only: bool = False,
+    seconds: float | None = None,
+) -> Tour:
+    """Return the tour of these targets; ``main_only``: its parts for ``run --storage``.
+
+    ``seconds`` is the time that it is fitted into, by default some for each target.
+    """
     specs: dict[str, Spec] = {}
     parts: list[Shown] = []
     for target, facts in zip(given.targets, given.facts, strict=True):
@@ -194,16 +209,71 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
                 if kept.id not in shown.ids:
                     shown.ids.append(kept.id)
             parts.append(shown)
-    plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
-    seconds = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
-    return Tour(fit_time(plan, seconds, strictly=False), parts)
+    by_id = {spec.id: spec for spec in specs.values()}
+    usual = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
+    chosen, left_out = _in_time(by_id, parts, usual if seconds is None else seconds)
+    for shown in parts:
+        shown.ids = [name for name in shown.ids if name in chosen]
+    plan = Plan(
+        version=PLAN_VERSION, measurements=[by_id[name] for name in by_id if name in chosen]
+    )
+    fitted = fit_time(plan, usual, strictly=False)
+    return Tour(fitted if seconds is None else fit_time(fitted, seconds), parts, left_out)
+
+
+def _in_time(
+    specs: dict[str, Spec], parts: Sequence[Shown], seconds: float
+) -> tuple[set[str], str]:
+    """Return the ids that have time for an interval each, and what is left out.
+
+    The main parts come first. A part that does not fit with all of its points may do with three of
+    each sweep.
+    """
+    room = max(_FEWEST_POINTS, int(seconds / _LEAST_S))
+    names = list(dict.fromkeys(p.part.name for p in sorted(parts, key=lambda p: not p.part.main)))
+    whole = {name: _ids([one for one in parts if one.part.name == name]) for name in names}
+    kept: set[str] = set()
+    for choice in (lambda ids: _ends_and_middles(ids, specs), list[str]):
+        for ids in whole.values():
+            wanted = kept.union(choice(ids))
+            kept = wanted if len(wanted) <= room or not kept else kept
+    if len(kept) == len(specs):
+        return kept, ""
+    absent = [name for name, ids in whole.items() if kept.isdisjoint(ids)]
+    thinned = [
+        name for name, ids in whole.items() if name not in absent and not kept.issuperset(ids)
+    ]
+    said = [
+        *([f"the parts {', '.join(absent)}"] if absent else []),
+        *([f"points of {', '.join(thinned)}"] if thinned else []),
+    ]
+    return kept, (
+        f"left out, since {seconds:g} s give {counted(len(kept), 'figure')} an interval, not "
+        f"{len(specs)}: {' and '.join(said)}; --time-limit {len(specs) * _LEAST_S:.0f}s has all"
+    )
+
+
+def _ends_and_middles(ids: Sequence[str], specs: dict[str, Spec]) -> list[str]:
+    """Return the first, the middle and the last point of each sweep of a part."""
+    sweeps: dict[str, list[str]] = {}
+    for name in ids:
+        pattern = specs[name].identity()
+        key = str(
+            [pattern.get(word) for word in ("operation", "read_percent", "backend", "direct")]
+        )
+        sweeps.setdefault(key, []).append(name)
+    return [
+        name
+        for points in sweeps.values()
+        for name in dict.fromkeys((points[0], points[len(points) // 2], points[-1]))
+    ]
 
 
 def _asked(
     topology: Topology, given: Given, target: Target, facts: PathFacts
 ) -> Iterator[tuple[Part, dict[str, str]]]:
     """Yield parts with the options that all their requests share."""
-    first, others = _nodes(topology, given, target)
+    first, others = nodes_of(topology, given, target)
     shared = {"from": first, "to": str(target), "files": "shared", **file_options(facts, given)}
     for part in PARTS:
         yield part, shared
@@ -216,7 +286,7 @@ def _asked(
         yield _GPU, {**shared, "from": f"gpu:{gpu.index}"}
 
 
-def _nodes(topology: Topology, given: Given, target: Target) -> tuple[str, list[str]]:
+def nodes_of(topology: Topology, given: Given, target: Target) -> tuple[str, list[str]]:
     """Return the initiator of all parts, and others to compare it with."""
     if given.initiator:
         return given.initiator, []
@@ -306,6 +376,8 @@ def show_tour(console: Console, run: Run, tour: Tour) -> None:
     for target in dict.fromkeys(shown.target for shown in tour.parts):
         parts = [shown for shown in tour.parts if shown.target == target]
         _show_target(console, target, parts, found)
+    if tour.left_out:
+        note(console, f"{tour.left_out}.")
 
 
 def _show_target(
