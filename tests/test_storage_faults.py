@@ -19,7 +19,7 @@ from children import engines
 from tierscope.engine import repetitions
 from tierscope.machine.discover import discover
 from tierscope.model.cause import Cause
-from tierscope.model.event import Event, Progress
+from tierscope.model.event import Event, Progress, Repetition
 from tierscope.model.run import Measurement
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
@@ -332,3 +332,24 @@ def test_traffic_of_other_programs_is_told_apart(tmp_path: Path) -> None:
     # Operations that end after the last row are in no row.
     assert 0 <= own - asked <= 8 * MIB
     assert evidence["device_bytes_read"] - own >= MIB, "the other program's"
+
+
+def test_blocks_of_several_sizes_in_a_kept_file_do_not_stand_in_each_other_s_way(
+    tmp_path: Path,
+) -> None:
+    """The list says what the file holds, whichever measurement wrote to it last."""
+    data = tmp_path / "data"
+    data.mkdir()
+    plan = {"to": f"file:{data}", "keep": "yes", "size": "1m", "order": "random", "op": "write"}
+    topology = discover()
+    specs = expand(
+        [Request(kind="io", options={**plan, "block-size": "4k,512"})], topology, thp=False
+    ).measurements
+    with repetitions.living_engine() as engine:
+        engine.plan(specs)
+        for spec in (*specs, *specs):
+            events = [*engine.repetition(spec.id, 0.02, fresh=False)]
+            assert isinstance(events[-1], Repetition), events[-1]
+    reading = ("io", "--to", f"file:{data}", "--keep", "--size", "1m", "--budget", "0.05")
+    answer = tierscope(*reading, "--block-size", "4k", "--out", str(tmp_path / "out"))
+    assert answer.returncode == 0, answer.stderr

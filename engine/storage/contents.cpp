@@ -59,6 +59,7 @@ class Cell {
   // A header, and the seals of its write in all sectors.
   bool is_of_one_write() const { return is_header() && is_sealed(); }
   bool has_its_payload() const { return hash_payload(data_, bytes_) == header_.payload; }
+  bool has_its_header() const { return is_header() && has_its_place(); }
   bool has_its_place() const {
     return header_.file == expected_.file && header_.offset == expected_.offset;
   }
@@ -207,7 +208,10 @@ bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t o
   for (std::size_t at = 0; at + kSectorBytes <= page.size(); at += kSectorBytes) {
     const Cell sector(page.data() + at, kSectorBytes, {file, offset + at, 0});
     if (sector.is_of_one_write() && is_whole(sector)) continue;
-    if (here.is_of_here(static_cast<int>(at / kSectorBytes))) continue;
+    // Of the first sector nothing but its own header, which has no other witness, will do.
+    if ((at > 0 || here.has_its_header()) && here.is_of_here(static_cast<int>(at / kSectorBytes))) {
+      continue;
+    }
     if (!zeros || !all_zeros(page.data() + at, kSectorBytes)) return false;
   }
   if (page.size() >= kSectorBytes) return true;

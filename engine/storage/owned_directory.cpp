@@ -171,10 +171,7 @@ OwnedFile* OwnedDirectory::find(const std::string& name, std::optional<std::uint
     if (!problem.empty()) return nullptr;
     file = adopt(entry, std::move(found.file), since);
   }
-  if (cell && file->cell != *cell) {  // Blocks of other cells are going to lie among its own.
-    file->cell = file->entry_.cell = 0;
-    write_down(file->entry_);
-  }
+  if (cell) file->will_hold(*cell);
   return file;
 }
 
@@ -211,6 +208,7 @@ OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened,
   const std::string path = fmt::format("{}/{}", path_, entry.name);
   if (fstat(opened.get(), &status) != 0) throw Failure(path + ": " + std::strerror(errno));
   auto file = std::make_unique<OwnedFile>();
+  file->directory_ = this;
   file->entry_ = entry;
   file->file_ = std::move(opened);
   file->path = path;
@@ -235,6 +233,7 @@ std::unique_ptr<OwnedFile> OwnedDirectory::create(const FilesWanted& wanted,
                                                   const std::string& name) {
   require_absent(name);
   auto file = std::make_unique<OwnedFile>();
+  file->directory_ = this;
   file->path = fmt::format("{}/{}", path_, name);
   file->file_ = make_file(directory_, name, file->named_);
   if (!file->file_) {

@@ -29,6 +29,7 @@ class OwnedDirectory {
   std::vector<std::string> close();
 
  private:
+  friend class OwnedFile;
   OwnedFile* held(const std::string& key) const;
   OwnedFile* existing(const std::string& name, const FileProgress& progress);
   OwnedFile* adopt(const FileEntry& entry, Descriptor opened, const std::string& unchanged_since);

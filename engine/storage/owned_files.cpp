@@ -32,6 +32,12 @@ void OwnedFile::check() const {
       "leave its files to tierscope while it measures, or name another directory");
 }
 
+void OwnedFile::will_hold(std::uint32_t other_cell) {
+  if (other_cell == cell) return;
+  cell = entry_.cell = 0;
+  directory_->write_down(entry_);
+}
+
 bool OwnedFile::has_changed() const {
   return !unchanged_since_.empty() && change_time(file_) != unchanged_since_;
 }

@@ -46,6 +46,11 @@ class OwnedFile {
   // the first time, and somebody changed it since it was leased.
   int open(int flags) const;
 
+  // Call before blocks of these cells (contents.h; 0: of none) are written. Where they are not the
+  // file's own, its contents cannot be verified any more, and the list says so first. Throws
+  // Unavailable.
+  void will_hold(std::uint32_t other_cell);
+
   // What another program wrote into it since it was leased, in words that fit behind "it"; empty
   // where nobody did, and once tierscope itself writes to it. Reads the file up to there.
   std::string changes_by_others() const;
@@ -65,6 +70,7 @@ class OwnedFile {
   // Throws Unavailable. From here on it is tierscope that changes it.
   void check_before_writing() const;
 
+  OwnedDirectory* directory_ = nullptr;
   FileEntry entry_;
   Descriptor file_;  // Open for reading and writing, and locked.
   // The same file by the name that it was given. Who asks the kernel for the path of a descriptor,

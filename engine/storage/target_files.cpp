@@ -113,6 +113,10 @@ std::optional<std::uint32_t> TargetFiles::number(int file) const {
   return own.cell == cell_ ? std::optional(own.number) : std::nullopt;
 }
 
+void TargetFiles::will_write() {
+  for (OwnedFile* const file : owned_) file->will_hold(cell_);
+}
+
 std::string TargetFiles::changes_by_others(int file) const {
   return owned_.empty() ? "" : owned_[static_cast<std::size_t>(file)]->changes_by_others();
 }

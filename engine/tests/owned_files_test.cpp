@@ -204,6 +204,12 @@ TEST_P(RewrittenByOthers, ACopyOfAnotherOwnFileIsNotTakenForItsContents) {
   expect_left_alone("0");
 }
 
+// The seals behind it still are those of the fill.
+TEST_P(RewrittenByOthers, AHeaderIsFoundToo) {
+  rewrite(2 * 4096, "precious");
+  expect_left_alone("8192");
+}
+
 TEST_P(RewrittenByOthers, WhileItIsReadIsTold) {
   FilePool pool;
   const OwnedFile* const file = pool.lease(kept())[0];
