@@ -47,8 +47,10 @@ _FREE_SHARE = 10
 """Our files take at most a tenth of the free space."""
 _LEAST = 64 * MIB
 """Less than that says nothing of a drive."""
-_LEAST_S = 0.45
-"""Time of a figure, with its set-up, from which on nearly every one has an interval."""
+_LEAST_S = 1.0
+"""Time of a figure from which on nearly every one has an interval, even on a busy machine."""
+_SHORT_SAMPLE_S = 0.005
+"""Sample of a short tour: six repetitions and more fit into a figure's time."""
 _FEWEST_POINTS = 6
 """Points that even the shortest tour has."""
 _SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
@@ -209,27 +211,24 @@ def tour(
                 if kept.id not in shown.ids:
                     shown.ids.append(kept.id)
             parts.append(shown)
-    by_id = {spec.id: spec for spec in specs.values()}
+    plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
     usual = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
-    chosen, left_out = _in_time(by_id, parts, usual if seconds is None else seconds)
-    for shown in parts:
-        shown.ids = [name for name in shown.ids if name in chosen]
-    plan = Plan(
-        version=PLAN_VERSION, measurements=[by_id[name] for name in by_id if name in chosen]
-    )
     fitted = fit_time(plan, usual, strictly=False)
-    return Tour(fitted if seconds is None else fit_time(fitted, seconds), parts, left_out)
+    if seconds is None:
+        return Tour(fitted, parts)
+    return _in_time(Tour(fitted, parts), seconds)
 
 
-def _in_time(
-    specs: dict[str, Spec], parts: Sequence[Shown], seconds: float
-) -> tuple[set[str], str]:
-    """Return the ids that have time for an interval each, and what is left out.
+def _in_time(made: Tour, seconds: float) -> Tour:
+    """Return a tour whose figures have time for an interval each; it may be left with fewer.
 
     The main parts come first. A part that does not fit with all of its points may do with three of
     each sweep.
     """
+    parts, specs = made.parts, {spec.id: spec for spec in made.plan.measurements}
     room = max(_FEWEST_POINTS, int(seconds / _LEAST_S))
+    if len(specs) <= room:
+        return Tour(fit_time(made.plan, seconds), parts)
     names = list(dict.fromkeys(p.part.name for p in sorted(parts, key=lambda p: not p.part.main)))
     whole = {name: _ids([one for one in parts if one.part.name == name]) for name in names}
     kept: set[str] = set()
@@ -237,20 +236,26 @@ def _in_time(
         for ids in whole.values():
             wanted = kept.union(choice(ids))
             kept = wanted if len(wanted) <= room or not kept else kept
-    if len(kept) == len(specs):
-        return kept, ""
+    fewer = [_in_short_samples(spec) for spec in made.plan.measurements if spec.id in kept]
+    plan = fit_time(Plan(version=PLAN_VERSION, measurements=fewer), seconds)
+    shown = [Shown(one.part, one.target, [n for n in one.ids if n in kept]) for one in parts]
     absent = [name for name, ids in whole.items() if kept.isdisjoint(ids)]
-    thinned = [
-        name for name, ids in whole.items() if name not in absent and not kept.issuperset(ids)
-    ]
+    partly = [n for n, ids in whole.items() if n not in absent and not kept.issuperset(ids)]
     said = [
         *([f"the parts {', '.join(absent)}"] if absent else []),
-        *([f"points of {', '.join(thinned)}"] if thinned else []),
+        *([f"points of {', '.join(partly)}"] if partly else []),
     ]
-    return kept, (
+    return Tour(
+        plan,
+        shown,
         f"left out, since {seconds:g} s give {counted(len(kept), 'figure')} an interval, not "
-        f"{len(specs)}: {' and '.join(said)}; --time-limit {len(specs) * _LEAST_S:.0f}s has all"
+        f"{len(specs)}: {' and '.join(said)}; --time-limit {len(specs) * _LEAST_S:.0f}s has all",
     )
+
+
+def _in_short_samples(spec: Spec) -> Spec:
+    sampling = spec.sampling.model_copy(update={"sample_s": _SHORT_SAMPLE_S})
+    return spec.model_copy(update={"sampling": sampling})
 
 
 def _ends_and_middles(ids: Sequence[str], specs: dict[str, Spec]) -> list[str]:
