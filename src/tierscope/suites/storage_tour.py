@@ -232,15 +232,22 @@ def _in_time(made: Tour, seconds: float) -> Tour:
     names = list(dict.fromkeys(p.part.name for p in sorted(parts, key=lambda p: not p.part.main)))
     whole = {name: _ids([one for one in parts if one.part.name == name]) for name in names}
     kept: set[str] = set()
+    chosen: set[str] = set()
     for choice in (lambda ids: _ends_and_middles(ids, specs), list[str]):
-        for ids in whole.values():
+        for name, ids in whole.items():
             wanted = kept.union(choice(ids))
-            kept = wanted if len(wanted) <= room or not kept else kept
+            if len(wanted) <= room or not kept:
+                kept = wanted
+                chosen.add(name)
     fewer = [_in_short_samples(spec) for spec in made.plan.measurements if spec.id in kept]
     plan = fit_time(Plan(version=PLAN_VERSION, measurements=fewer), seconds)
-    shown = [Shown(one.part, one.target, [n for n in one.ids if n in kept]) for one in parts]
-    absent = [name for name, ids in whole.items() if kept.isdisjoint(ids)]
-    partly = [n for n, ids in whole.items() if n not in absent and not kept.issuperset(ids)]
+    shown = [
+        Shown(one.part, one.target, [name for name in one.ids if name in kept])
+        for one in parts
+        if one.part.name in chosen
+    ]
+    absent = [name for name in whole if name not in chosen]
+    partly = [name for name in whole if name in chosen and not kept.issuperset(whole[name])]
     said = [
         *([f"the parts {', '.join(absent)}"] if absent else []),
         *([f"points of {', '.join(partly)}"] if partly else []),
