@@ -244,7 +244,7 @@ def test_a_directory_is_qualified(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     answer = forked.tierscope(
-        *("storage", str(data), "--size", "4m", "--qualify", "latency", "--round", "60ms"),
+        *("storage", str(data), "--size", "4m", "--qualify", "latency", "--round", "100ms"),
         *("--out", str(tmp_path / "out"), "--json"),
     )
     assert answer.returncode == 0, answer.stderr
