@@ -1,5 +1,6 @@
 """Storage that fails while it is measured: one line says what, and the run file can be read."""
 
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from children import engines
 from tierscope.engine import repetitions
 from tierscope.machine.discover import discover
 from tierscope.model.cause import Cause
-from tierscope.model.event import Event, Progress
+from tierscope.model.event import Event, Progress, Repetition
 from tierscope.model.run import Measurement
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
@@ -261,3 +262,94 @@ def test_a_run_that_is_killed_can_be_shown(tmp_path: Path) -> None:
     assert "Traceback" not in shown.stderr
     assert read_run(path).footer is None
     shutil.rmtree(folder)
+
+
+# Files that other programs write to
+
+
+KEPT = ("--keep", "--size", "1m", "--block-size", "4k", "--budget", "0.05")
+
+
+def test_a_kept_file_that_another_program_wrote_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """Also where what it wrote are blocks of another file of tierscope's."""
+    data = tmp_path / "data"
+    data.mkdir()
+    command = ("io", "--to", f"file:{data}", "--threads", "2", *KEPT)
+    command = (*command, "--out", str(tmp_path / "out"))
+    assert tierscope(*command).returncode == 0
+    first, second = data / "tierscope.0", data / "tierscope.1"
+    own = first.read_bytes()
+    first.write_bytes(own[:8192] + second.read_bytes()[8192:])
+    answer = tierscope(*command)
+    assert (answer.returncode, answer.stderr.count("\n")) == (3, 1), answer.stderr
+    assert "that another program wrote since tierscope filled it" in answer.stderr
+    assert f"{first} is left alone" in answer.stderr
+    assert "at offset 8192" in answer.stderr
+    assert f"rm '{first}'" in answer.stderr
+    first.unlink()
+    assert tierscope(*command).returncode == 0, "as it says"
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+
+    def rewrite() -> None:
+        with (data / "tierscope.0").open("r+b") as file:
+            file.seek(12288)
+            file.write(os.urandom(MIB - 12288))
+
+    measured = failed(io(data, tmp_path / "out", rewrite, keep="yes", verify="yes"))
+    assert measured.cause is Cause.OWNERSHIP
+    assert "tierscope.0 was written to while it was measured" in measured.reason
+    assert "at offset 12288" in measured.reason
+    assert "misdirected" not in measured.reason
+
+
+def test_traffic_of_other_programs_is_told_apart(tmp_path: Path) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    data.mkdir()
+    other.write_bytes(os.urandom(16 * MIB))
+    reading = (
+        "import mmap, os, sys\n"
+        "file, buffer = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 1 << 20)\n"
+        "while True: os.lseek(file, 0, 0); [os.readv(file, [buffer]) for _ in range(16)]\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", reading, str(other)]) as reader:
+        answer = tierscope(
+            *("io", "--to", f"file:{data}", "--size", "16m", "--order", "random", "--json"),
+            *("--block-size", "4k", "--budget", "0.5", "--out", str(tmp_path / "out")),
+        )
+        reader.kill()
+    assert answer.returncode == 0, answer.stderr
+    (result,) = json.loads(answer.stdout)["results"]
+    evidence = result["evidence"]
+    if "device_bytes_read" not in evidence:
+        pytest.skip("the files are on no drive that the kernel counts")
+    if "process_bytes_read" not in evidence:
+        pytest.skip("the kernel does not count for each process (CONFIG_TASK_IO_ACCOUNTING)")
+    asked, own = evidence["storage_io"]["bytes_read"], evidence["process_bytes_read"]
+    # Operations that end after the last row are in no row.
+    assert 0 <= own - asked <= 8 * MIB
+    assert evidence["device_bytes_read"] - own >= MIB, "the other program's"
+
+
+def test_blocks_of_several_sizes_in_a_kept_file_do_not_stand_in_each_other_s_way(
+    tmp_path: Path,
+) -> None:
+    """The list says what the file holds, whichever measurement wrote to it last."""
+    data = tmp_path / "data"
+    data.mkdir()
+    plan = {"to": f"file:{data}", "keep": "yes", "size": "1m", "order": "random", "op": "write"}
+    topology = discover()
+    specs = expand(
+        [Request(kind="io", options={**plan, "block-size": "4k,512"})], topology, thp=False
+    ).measurements
+    with repetitions.living_engine() as engine:
+        engine.plan(specs)
+        for spec in (*specs, *specs):
+            events = [*engine.repetition(spec.id, 0.02, fresh=False)]
+            assert isinstance(events[-1], Repetition), events[-1]
+    reading = ("io", "--to", f"file:{data}", "--keep", "--size", "1m", "--budget", "0.05")
+    answer = tierscope(*reading, "--block-size", "4k", "--out", str(tmp_path / "out"))
+    assert answer.returncode == 0, answer.stderr

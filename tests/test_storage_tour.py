@@ -81,6 +81,26 @@ def test_what_two_parts_ask_for_is_measured_once(machine: Topology) -> None:
     assert set(shown) == {spec.id for spec in made.plan.measurements}
 
 
+def test_a_short_tour_has_fewer_figures_with_time_for_an_interval_each(machine: Topology) -> None:
+    whole = planned(machine, "directory")
+    given = Given([parse_target("file:/data")], [facts("directory")])
+    made = tour(machine, given, thp=True, seconds=12)
+    measurements = made.plan.measurements
+    assert len(measurements) <= 12
+    assert min(spec.sampling.budget_s for spec in measurements) >= 0.9
+    assert {spec.sampling.sample_s for spec in measurements} == {0.005}
+    assert sum(spec.sampling.budget_s for spec in measurements) <= 12
+    ids = {shown.part.name: shown.ids for shown in made.parts}
+    depths = {spec.pattern.depth for spec in specs_of(made) if spec.id in ids["depth"]}
+    assert depths >= {1, 256}, "the ends of a sweep stay"
+    assert ids["blocks"]
+    absent = {shown.part.name for shown in whole.parts} - set(ids)
+    assert absent
+    assert f"{len(measurements)} figures an interval" in made.left_out
+    assert all(name in made.left_out for name in absent)
+    assert whole.left_out == ""
+
+
 @pytest.mark.parametrize(("kind", "path"), [("file", "/data/x"), ("block", "/dev/nvme0n1")])
 def test_what_is_not_ours_is_never_written(machine: Topology, kind: str, path: str) -> None:
     made = planned(machine, kind, path)
@@ -238,8 +258,12 @@ def test_a_direct_read_that_a_cache_served_is_told() -> None:
     observed = {"files": ["/data/x"], "reads": 10, "writes": 0, "bytes_read": 1000,
                 "bytes_written": 0, "set_up_s": 0.1}  # fmt: skip
 
-    def said(moved: int, **more: Any) -> list[str]:
-        evidence = Evidence(storage_io=IoEvidence(**observed, **more), device_bytes_read=moved)
+    def said(moved: int, own: int | None = None, **more: Any) -> list[str]:
+        evidence = Evidence(
+            storage_io=IoEvidence(**observed, **more),
+            device_bytes_read=moved,
+            process_bytes_read=own,
+        )
         return io_remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence)])
 
     assert said(1000) == []

@@ -19,7 +19,15 @@ from tierscope.kinds.io.spec import IoSpec
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence, Failed, IoEvidence, Progress, Repetition, Started
+from tierscope.model.event import (
+    Evidence,
+    Failed,
+    IoEvidence,
+    Preparing,
+    Progress,
+    Repetition,
+    Started,
+)
 from tierscope.model.run import Measurement, Round
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -148,7 +156,6 @@ def test_the_model_and_the_engine_agree_on_what_is_destroyed(machine: Topology) 
 
     job = fill.model_dump(mode="json")["jobs"][0]
     refused(jobs=[{**job, "files": {**job["files"], "destroy": ""}}])
-    refused(jobs=[{**job, "files": {"directory": "/data", "size": GIB}}])
     refused(pattern={"block_size": 4096, "operation": "read"})
     refused(series=None)
     for wrong in ({"until": "bored"}, {"passes": 0}, {"round_s": 0}, {"also": 1}):
@@ -318,3 +325,14 @@ def test_the_progress_line_says_how_long_a_fill_takes_at_its_rate(machine: Topol
     display.watch(Progress(id=curve.id, elapsed_s=5.0, samples=2, latest=1e4))
     assert bar.tasks[0].completed == 65
     assert bar.tasks[0].fields["name"] == "write by 1 thread"
+
+
+def test_the_progress_line_says_which_file_is_filled_or_checked(machine: Topology) -> None:
+    (curve,) = ask(machine, write_saturation="yes")
+    bar = Bar(console=Console(file=io.StringIO(), width=80))
+    display = _Display(bar, [curve], lambda _: 60.0)
+    display.watch(Started(id=curve.id))
+    preparing = {"what": "checking", "file": "data.bin", "done": GIB // 4, "total": GIB}
+    display.watch(Preparing.model_validate({"id": curve.id, **preparing}))
+    fields = bar.tasks[0].fields
+    assert (fields["name"], fields["value"]) == ("checking data.bin", "25% of 1 GiB")

@@ -36,6 +36,17 @@ Progress throttled_progress(const std::string& id) {
   };
 }
 
+// Files that are soon filled or checked need no progress.
+FileProgress throttled_file_progress(const std::string& id) {
+  constexpr double kSoon = 2.0;
+  return [id, next = now_seconds() + kSoon](std::string_view what, const std::string& name,
+                                            std::uint64_t done, std::uint64_t total) mutable {
+    if (now_seconds() < next) return;
+    next = now_seconds() + kSecondsBetweenProgress;
+    events::preparing(id, what, name, done, total);
+  };
+}
+
 }  // namespace
 
 std::vector<std::string> Session::add(const nlohmann::json& plan) {
@@ -86,6 +97,7 @@ std::string Session::repetition_entry(Entry& entry, double seconds, bool fresh) 
     leases_.exchange_by(
         [this, id](const nlohmann::json& said) { return exchange(id, said, *lines_); });
   }
+  leases_.files().report_to(throttled_file_progress(id));
   const Repetition repeated = tierscope::repetition(*entry.state, leases_, seconds,
                                                     real_surroundings(), throttled_progress(id));
   const bool new_pages = fresh || entry.regions != leases_.leased();

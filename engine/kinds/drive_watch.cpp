@@ -6,6 +6,7 @@ namespace tierscope {
 
 void DriveWatch::restart() {
   before_ = counters_.read();
+  process_before_ = process_bytes();
   since_s_ = now_seconds();
 }
 
@@ -29,6 +30,10 @@ void DriveWatch::observe(nlohmann::ordered_json& evidence) const {
   if (const std::optional<DeviceBytes> sum = counters_.sum(moved)) {
     evidence["device_bytes_read"] = sum->read;
     evidence["device_bytes_written"] = sum->written;
+  }
+  if (const auto now = process_bytes(); now && process_before_) {
+    evidence["process_bytes_read"] = now->read - process_before_->read;
+    evidence["process_bytes_written"] = now->written - process_before_->written;
   }
 }
 

@@ -1,8 +1,9 @@
-// The evidence "devices", "device_bytes_read" and "device_bytes_written": what drives below files
-// moved while samples were taken.
+// The evidence "devices", "device_bytes_*" and "process_bytes_*": what drives below files moved while
+// samples were taken, for all programs and for this one.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@ class DriveWatch {
  private:
   DeviceCounters counters_;
   std::vector<BlockCounts> before_;
+  std::optional<DeviceBytes> process_before_;
   double since_s_ = 0;
 };
 

@@ -10,9 +10,9 @@ using Reader = ObjectReader;
 
 void check_series(const Reader& measurement, const IoSpec& spec) {
   const bool series = measurement.has("series");
+  const bool alone = series && measurement.object("series").text("group").empty();
   for (const IoJobSpec& job : spec.jobs) {
-    const bool destroys = !job.files.destroy.empty() && job.work.pattern.writes();
-    measurement.check(tables::kIoSpecSeries, !series || destroys);
+    measurement.check(tables::kIoSpecSeries, !alone || job.work.pattern.writes());
     measurement.check(tables::kIoSpecJobs, !job.files.purge || series);
   }
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "errors.h"
 #include "storage/contents.h"
 #include "storage/device_counters.h"
 
@@ -96,12 +97,28 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
 }
 
 void IoJob::open(Leases& leases, Team& team, const IoRepetition& repetition) {
+  if (spec_.pattern.writes()) files_.will_write();
+  check_verifiable();
   set_page_cache(repetition.cacheable_bytes);
   lease_buffers(leases, team);
   verification_.begin(repetition.generation);
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].written.clear();
     if (spec_.pattern.writes()) fill_buffers(i);
+  }
+}
+
+// Another measurement of this run may have written blocks of other cells to a file of ours.
+void IoJob::check_verifiable() const {
+  if (!spec_.verify || !spec_.pattern.reads() || cell_bytes_ == 0 || !files_.ours()) return;
+  for (std::size_t i = 0; i < files_.names().size(); ++i) {
+    if (files_.number(static_cast<int>(i))) continue;
+    throw Unavailable(
+        Cause::kVerification,
+        fmt::format("{} holds blocks that were written with headers of another size, "
+                    "and cannot be verified",
+                    files_.names()[i]),
+        fmt::format("verify blocks of one size, or remove the file: rm '{}'", files_.names()[i]));
   }
 }
 

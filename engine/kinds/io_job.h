@@ -66,6 +66,7 @@ class IoJob {
   FileSpan used_span(std::size_t file) const;
   std::optional<double> cached_share() const;
   void lease_buffers(Leases& leases, Team& team);
+  void check_verifiable() const;
   void fill_buffers(std::size_t index);
   void make_threads();
   BlockHooks hooks_of(std::size_t index);

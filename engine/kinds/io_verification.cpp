@@ -12,6 +12,7 @@
 #include "access/random_order.h"
 #include "errors.h"
 #include "storage/aligned_buffer.h"
+#include "storage/changes.h"
 #include "storage/contents.h"
 
 namespace tierscope {
@@ -91,10 +92,14 @@ void IoVerification::check(std::span<const std::byte> block, const IoRequest& wh
                            std::uint64_t min_generation) const {
   const auto wrong =
       verify(block, number_of(where.file), where.offset, min_generation, cell_bytes_);
-  if (wrong) {
-    throw Failure(wrong->text(files_.names()[static_cast<std::size_t>(where.file)]),
-                  Cause::kVerification);
+  if (!wrong) return;
+  const std::string& path = files_.names()[static_cast<std::size_t>(where.file)];
+  if (const std::string changes = files_.changes_by_others(where.file); !changes.empty()) {
+    throw Failure(fmt::format("{} was written to while it was measured: it {}; {}", path, changes,
+                              remedy_for_foreign(path)),
+                  Cause::kOwnership);
   }
+  throw Failure(wrong->text(path), Cause::kVerification);
 }
 
 // A block that was written without a header has to be what one of the buffers holds.

@@ -44,7 +44,7 @@ inline constexpr Check kIoSpecPatternOperation{"pattern.operation", "writing to 
 inline constexpr Check kIoSpecPatternAmount{"pattern.amount", "is in all patterns, or in none"};
 inline constexpr Check kIoSpecPatternTimeLimitS{"pattern.time_limit_s", "has to be the same in all patterns, and so ramp_s and require"};
 inline constexpr Check kIoSpecSame{"pattern.backend", "of GPUs has to be the same in all patterns"};
-inline constexpr Check kIoSpecSeries{"series", "writes to devices whose data may be destroyed"};
+inline constexpr Check kIoSpecSeries{"series", "writes, unless it is of a group"};
 inline constexpr Check kIoSpecJobs{"jobs", "purge goes with a series"};
 inline constexpr Check kFilesSpecPatternFiles{"pattern.files", "are fewer than threads, each of which needs one in a shared directory"};
 inline constexpr Check kTrainingPatternFiles{"files", "have to hold a batch for each accelerator"};

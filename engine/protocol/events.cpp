@@ -37,6 +37,16 @@ void progress(const std::string& id, double elapsed_s, std::size_t samples, doub
          {"latest", latest}});
 }
 
+void preparing(const std::string& id, std::string_view what, const std::string& file,
+               std::uint64_t done, std::uint64_t total) {
+  write({{"event", "preparing"},
+         {"id", id},
+         {"what", what},
+         {"file", file},
+         {"done", done},
+         {"total", total}});
+}
+
 void skipped(const std::string& id, Cause cause, const std::string& reason,
              const std::string& remedy) {
   write({{"event", "skipped"},

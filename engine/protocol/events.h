@@ -2,6 +2,7 @@
 // src/tierscope/model/schema/event.schema.json.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,9 @@ namespace events {
 void started(const std::string& id);
 // `samples` of the repetition so far; `latest` is the first column of the last sample.
 void progress(const std::string& id, double elapsed_s, std::size_t samples, double latest);
+// What its set-up does to a whole file: "filling", "checking"; bytes so far and in all.
+void preparing(const std::string& id, std::string_view what, const std::string& file,
+               std::uint64_t done, std::uint64_t total);
 void skipped(const std::string& id, Cause cause, const std::string& reason,
              const std::string& remedy);
 void failed(const std::string& id, Cause cause, const std::string& reason);

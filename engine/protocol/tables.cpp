@@ -921,6 +921,8 @@ constexpr Value kValues356[] = {std::string_view{"written"}, std::string_view{"s
 constexpr Field kTimeSeriesFields[] = {
     {.name = "until", .required = true, .type = Type::kText, .choices = kValues356},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
+    {.name = "group", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 100},
+    {.name = "tracked", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "round_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};

@@ -35,6 +35,7 @@ class Contents {
   Contents(const Descriptor& file, const FileEntry& entry)
       : file_(file),
         entry_(entry),
+        allowed_{.zeros = !entry.filled, .elsewhere = !entry.filled || entry.cell == 0},
         direct_(reopen(file, O_RDONLY | O_DIRECT)),
         memory_(make_aligned(kReadAtOnce)) {}
 
@@ -43,7 +44,7 @@ class Contents {
     const std::span<const std::byte> data = read(offset, bytes);
     for (std::uint64_t at = 0; at < data.size(); at += kPage) {
       const auto page = data.subspan(at, std::min(kPage, data.size() - at));
-      if (!is_own(page, entry_.number, offset + at, !entry_.filled)) return offset + at;
+      if (!is_own(page, entry_.number, offset + at, allowed_)) return offset + at;
     }
     return std::nullopt;
   }
@@ -71,6 +72,7 @@ class Contents {
 
   const Descriptor& file_;
   const FileEntry& entry_;
+  Allowed allowed_;
   Descriptor direct_;
   AlignedBuffer memory_;
 };
@@ -86,7 +88,8 @@ std::set<std::uint64_t> sampled_pages(std::uint64_t pages, const FileEntry& entr
 
 }  // namespace
 
-std::string foreign_contents(const Descriptor& file, const FileEntry& entry) {
+std::string foreign_contents(const Descriptor& file, const FileEntry& entry,
+                             const FileProgress& progress) {
   if (!entry.keep && entry.cell == 0) return "";
   struct stat found{};
   if (fstat(file.get(), &found) != 0) throw Failure(std::strerror(errno), Cause::kStorage);
@@ -100,6 +103,7 @@ std::string foreign_contents(const Descriptor& file, const FileEntry& entry) {
     for (std::uint64_t at = 0; at < size && !foreign; at += kReadAtOnce) {
       if (interrupted()) throw Interrupted();
       foreign = contents.foreign(at, std::min(kReadAtOnce, size - at));
+      if (progress) progress("checking", entry.name, at, size);
     }
   } else {
     for (const std::uint64_t page : sampled_pages((size + kPage - 1) / kPage, entry)) {
@@ -107,11 +111,20 @@ std::string foreign_contents(const Descriptor& file, const FileEntry& entry) {
     }
   }
   if (!foreign) return "";
-  return changed ? fmt::format("holds data, at offset {}, that another program wrote", *foreign)
-                 : fmt::format(
-                       "holds data, at offset {}, that tierscope did not write, although its "
-                       "change time has not moved: the drive may have damaged it",
-                       *foreign);
+  return changed
+             ? fmt::format(
+                   "holds data, at offset {}, that another program wrote since tierscope filled "
+                   "it",
+                   *foreign)
+             : fmt::format(
+                   "holds data, at offset {}, that tierscope did not write, although its "
+                   "change time has not moved: the drive may have damaged it",
+                   *foreign);
+}
+
+std::string remedy_for_foreign(const std::string& path) {
+  return fmt::format("if nobody needs what it holds: rm '{}'; else name another file or directory",
+                     path);
 }
 
 // At most as long as a tick of any kernel takes. File systems with coarser clocks are left to the

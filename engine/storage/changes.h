@@ -7,6 +7,7 @@
 #include <string>
 
 #include "storage/descriptor.h"
+#include "storage/fill.h"
 #include "storage/manifest.h"
 
 namespace tierscope {
@@ -16,7 +17,11 @@ namespace tierscope {
 // file that is not kept, whose name nobody else would think of, 64 pages of 4 KiB. A file that is
 // not kept, and was written in blocks that have no cells, is not judged. Throws Interrupted, and
 // Failure where the file cannot be read.
-std::string foreign_contents(const Descriptor& file, const FileEntry& entry);
+std::string foreign_contents(const Descriptor& file, const FileEntry& entry,
+                             const FileProgress& progress = {});
+
+// What to do about a file that holds such data.
+std::string remedy_for_foreign(const std::string& path);
 
 // The change time of a file that is to be closed. Whatever is written afterwards gets another one:
 // waits for the next tick of the clock that file systems use.

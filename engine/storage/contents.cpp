@@ -52,22 +52,21 @@ class Cell {
 
   // All is as it should be: what is nearly always so, quickly.
   bool right() const {
-    if (!is_header() || header_.file != expected_.file || header_.offset != expected_.offset ||
-        header_.generation < expected_.generation) {
-      return false;
-    }
+    if (!is_header() || !has_its_place() || header_.generation < expected_.generation) return false;
     return is_sealed() && has_its_payload();
   }
 
   // A header, and the seals of its write in all sectors.
   bool is_of_one_write() const { return is_header() && is_sealed(); }
   bool has_its_payload() const { return hash_payload(data_, bytes_) == header_.payload; }
+  bool has_its_header() const { return is_header() && has_its_place(); }
+  bool has_its_place() const {
+    return header_.file == expected_.file && header_.offset == expected_.offset;
+  }
 
   Mismatch mismatch() const {
     if (!is_header()) return without_header();
-    if (header_.file != expected_.file || header_.offset != expected_.offset) {
-      return found(Damage::kMisdirected);
-    }
+    if (!has_its_place()) return found(Damage::kMisdirected);
     const std::uint64_t seal = seal_of(header_);
     for (int sector = 0; sector < sectors(); ++sector) {
       if (seal_at(sector) == seal) continue;
@@ -196,15 +195,23 @@ bool is_cell(std::span<const std::byte> data) {
   return header.magic == kCellMagic && header.place == place_of(header);
 }
 
-bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset, bool zeros) {
+bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset,
+            Allowed allowed) {
+  const bool zeros = allowed.zeros;
+  const auto is_whole = [&](const Cell& cell) {
+    return cell.has_its_payload() && (allowed.elsewhere || cell.has_its_place());
+  };
   std::array<std::byte, kCellBytes> padded{};  // So that a page that is cut can be looked at.
   std::ranges::copy(page, padded.begin());
   const Cell here(padded.data(), kCellBytes, {file, offset, 0});
-  if (page.size() == kCellBytes && here.is_of_one_write()) return here.has_its_payload();
+  if (page.size() == kCellBytes && here.is_of_one_write()) return is_whole(here);
   for (std::size_t at = 0; at + kSectorBytes <= page.size(); at += kSectorBytes) {
     const Cell sector(page.data() + at, kSectorBytes, {file, offset + at, 0});
-    if (sector.is_of_one_write() && sector.has_its_payload()) continue;
-    if (here.is_of_here(static_cast<int>(at / kSectorBytes))) continue;
+    if (sector.is_of_one_write() && is_whole(sector)) continue;
+    // Of the first sector nothing but its own header, which has no other witness, will do.
+    if ((at > 0 || here.has_its_header()) && here.is_of_here(static_cast<int>(at / kSectorBytes))) {
+      continue;
+    }
     if (!zeros || !all_zeros(page.data() + at, kSectorBytes)) return false;
   }
   if (page.size() >= kSectorBytes) return true;

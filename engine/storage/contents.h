@@ -30,11 +30,17 @@ void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset
 // Whether a cell begins here that tierscope wrote, of any file and place.
 bool is_cell(std::span<const std::byte> data);
 
-// Whether tierscope wrote all of up to 4096 bytes at a multiple of 4096 of a file: whole cells, of
-// whatever file and place, or sectors of cells of this place of which others were written later.
-// `zeros`: sectors of zeros are its own, too. Of less than a sector only a header at the page's
-// beginning is looked at.
-bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset, bool zeros);
+// What a file may hold beside whole cells of its own places.
+struct Allowed {
+  bool zeros;      // Sectors that nobody has written yet.
+  bool elsewhere;  // Cells of other files and places, as where blocks have had other cells.
+};
+
+// Whether tierscope wrote all of up to 4096 bytes at a multiple of 4096 of a file: whole cells, or
+// sectors of cells of which others were written later. Of less than a sector only a header at the
+// page's beginning is looked at.
+bool is_own(std::span<const std::byte> page, std::uint32_t file, std::uint64_t offset,
+            Allowed allowed);
 
 enum class Damage {
   kTorn,         // Some sectors are of another write than the cell's first one.

@@ -9,12 +9,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "errors.h"
+#include "storage/mounts.h"
 
 namespace tierscope {
 namespace {
@@ -157,9 +161,34 @@ PlainFile open_plain(const Descriptor& directory, const std::string& name, int f
   return {.file = std::move(file)};
 }
 
+namespace {
+
+// The kernel's own file systems, where a file means something else or takes no space of a drive;
+// /dev may be a tmpfs, as in containers.
+void refuse_pseudo(const Descriptor& directory, const std::string& path) {
+  static constexpr std::array<std::string_view, 19> kPseudo{
+      "autofs", "binfmt_misc", "bpf",        "cgroup",  "cgroup2", "configfs", "debugfs",
+      "devpts", "devtmpfs",    "efivarfs",   "fusectl", "mqueue",  "nsfs",     "proc",
+      "pstore", "rpc_pipefs",  "securityfs", "sysfs",   "tracefs"};
+  const std::optional<Mount> mount = mount_of(directory.get());
+  if (!mount) return;
+  const bool pseudo = std::ranges::find(kPseudo, mount->type) != kPseudo.end();
+  if (!pseudo && mount->point != "/dev") return;
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("{} is on a {} at {}, which holds no data of a drive: no file is "
+                                "made there",
+                                path, mount->type, mount->point),
+                    "name a directory of a file system such as ext4, xfs, NFS or tmpfs");
+}
+
+}  // namespace
+
 Descriptor open_directory(const std::string& path) {
   Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory) return directory;
+  if (directory) {
+    refuse_pseudo(directory, path);
+    return directory;
+  }
   const std::string remedy = errno == ENOTDIR  ? "name a directory"
                              : errno == ENOENT ? fmt::format("mkdir -p {}", path)
                                                : "name a directory that this user may write to";

@@ -55,7 +55,7 @@ struct PlainFile {
 PlainFile open_plain(const Descriptor& directory, const std::string& name, int flags);
 
 // Opens a directory for work below it; symbolic links on the way are followed, once. Throws
-// Unavailable.
+// Unavailable, also for directories of the kernel's own: /dev, /proc, /sys and their like.
 Descriptor open_directory(const std::string& path);
 
 // Opens what a descriptor holds once more, with other flags; its name plays no part in it. Empty

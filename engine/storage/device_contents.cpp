@@ -33,10 +33,16 @@ struct Blkid {
   int (*enable_superblocks)(Probe, int);
   int (*superblocks_flags)(Probe, int);
   int (*enable_partitions)(Probe, int);
+  int (*partitions_flags)(Probe, int);
   int (*safe_probe)(Probe);
   int (*lookup)(Probe, const char* name, const char** value, std::size_t* bytes);
 
-  static constexpr int kType = 1 << 5;  // BLKID_SUBLKS_TYPE
+  // Of superblocks: BLKID_SUBLKS_TYPE, and BLKID_SUBLKS_BADCSUM: one that is damaged counts, too.
+  static constexpr int kType = 1 << 5;
+  static constexpr int kDamaged = 1 << 10;
+  // BLKID_PARTS_FORCE_GPT: a GUID partition table counts without its protective MBR, so that the
+  // backup in the last block does alone.
+  static constexpr int kGptAlone = 1 << 1;
 
   Blkid() {
     void* const library = dlopen("libblkid.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -55,6 +61,7 @@ struct Blkid {
     load(enable_superblocks, "blkid_probe_enable_superblocks");
     load(superblocks_flags, "blkid_probe_set_superblocks_flags");
     load(enable_partitions, "blkid_probe_enable_partitions");
+    load(partitions_flags, "blkid_probe_set_partitions_flags");
     load(safe_probe, "blkid_do_safeprobe");
     load(lookup, "blkid_probe_lookup_value");
   }
@@ -90,8 +97,9 @@ std::string signature_on(int device) {
   if (!probe || blkid.set_device(probe.get(), device, 0, 0) != 0)
     cannot_probe(std::strerror(errno));
   blkid.enable_superblocks(probe.get(), 1);
-  blkid.superblocks_flags(probe.get(), Blkid::kType);
+  blkid.superblocks_flags(probe.get(), Blkid::kType | Blkid::kDamaged);
   blkid.enable_partitions(probe.get(), 1);
+  blkid.partitions_flags(probe.get(), Blkid::kGptAlone);
   const int result = blkid.safe_probe(probe.get());
   if (result == 1) return "";
   if (result == -2) return "several signatures at once";

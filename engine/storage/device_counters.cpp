@@ -138,6 +138,19 @@ std::vector<BlockCounts> difference(std::span<const BlockCounts> before,
   return found;
 }
 
+std::optional<DeviceBytes> process_bytes(const std::string& root) {
+  std::istringstream lines(read_text(root + "/proc/self/io"));
+  std::optional<std::uint64_t> read;
+  std::optional<std::uint64_t> written;
+  std::string name;
+  for (std::uint64_t value = 0; lines >> name >> value;) {
+    if (name == "read_bytes:") read = value;
+    if (name == "write_bytes:") written = value;
+  }
+  if (!read || !written) return std::nullopt;
+  return DeviceBytes{.read = *read, .written = *written};
+}
+
 dev_t device_of(int file, const std::string& root) {
   struct stat status{};
   if (fstat(file, &status) != 0) return 0;

@@ -1,8 +1,9 @@
 // Bytes that drives moved, as the kernel counts them: a cross-check of what a measurement asked
 // for, never a part of a figure.
 //
-// Source: /sys/block/*/stat (the kernel's Documentation/block/stat.rst): sectors of 512 bytes,
-// counted when a request ends, of everybody, not of this process alone.
+// Sources: /sys/block/*/stat (the kernel's Documentation/block/stat.rst): sectors of 512 bytes,
+// counted when a request ends, of everybody; and /proc/self/io (proc_pid_io(5)), of this process
+// alone and of all devices.
 #pragma once
 
 #include <sys/types.h>
@@ -65,6 +66,11 @@ class DeviceCounters {
 // What happened between two readings.
 std::vector<BlockCounts> difference(std::span<const BlockCounts> before,
                                     std::span<const BlockCounts> after);
+
+// What this process has had drives move since it began: read or written around the page cache, read
+// into it, and pages that it changed there, whenever they are written. Nothing where the kernel
+// does not count for each process (CONFIG_TASK_IO_ACCOUNTING).
+std::optional<DeviceBytes> process_bytes(const std::string& root = "");
 
 // The device that an open file's data is on, or which an open block device is. btrfs and its like
 // give their files a number of their own; there it is the device that mountinfo names as mounted.

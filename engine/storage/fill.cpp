@@ -113,7 +113,7 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
 }
 
 void fill(const Descriptor& file, const std::string& path, const Filling& filling,
-          const FillProgress& progress) {
+          const FileProgress& progress) {
   reserve(file, path, filling);
   const AlignedBuffer memory = make_aligned(kChunk);
   const std::span<std::byte> buffer(memory.get(), kChunk);
@@ -127,7 +127,7 @@ void fill(const Descriptor& file, const std::string& path, const Filling& fillin
     const std::uint64_t bytes = std::min(kChunk, filling.to - at);
     writer.write(buffer.first(bytes), at);
     at += bytes;
-    if (progress) progress(at, filling.to);
+    if (progress) progress("filling", path, at, filling.to);
   }
   if (fsync(file.get()) != 0) {
     throw Failure(fmt::format("{}: fsync failed: {}", path, std::strerror(errno)), Cause::kStorage);

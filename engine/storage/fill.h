@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "storage/descriptor.h"
 
@@ -24,8 +25,9 @@ Space space_of(const Descriptor& directory, const std::string& path);
 void check_space(const Space& space, const std::string& path, std::uint64_t held,
                  std::uint64_t added, bool large);
 
-// Bytes written so far, and in all.
-using FillProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+// What is done to a whole file ("filling", "checking"), its name, bytes so far and in all.
+using FileProgress = std::function<void(std::string_view what, const std::string& name,
+                                        std::uint64_t done, std::uint64_t total)>;
 
 struct Filling {
   std::uint32_t number;  // Of the file, for its contents.
@@ -42,6 +44,6 @@ inline constexpr std::uint64_t kFillGeneration = 1;
 // cache where the file system can (O_DIRECT). Throws Unavailable where space runs out, Failure for
 // an error of the drive, Interrupted.
 void fill(const Descriptor& file, const std::string& path, const Filling& filling,
-          const FillProgress& progress);
+          const FileProgress& progress);
 
 }  // namespace tierscope

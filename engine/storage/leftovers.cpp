@@ -40,7 +40,13 @@ nlohmann::ordered_json listed(const FileEntry& entry, const PlainFile& found) {
 
 nlohmann::ordered_json file_left(const Descriptor& directory, const FileEntry& entry, bool remove) {
   PlainFile found = open_proven(directory, entry);
-  if (remove && found.file) found.problem = foreign_contents(found.file, entry);
+  if (remove && found.file) {
+    const std::string since = settled_change_time(found.file);
+    found.problem = foreign_contents(found.file, entry);
+    if (found.problem.empty() && change_time(found.file) != since) {
+      found.problem = "is being changed by another program";
+    }
+  }
   if (!found.problem.empty()) found.file.reset();
   nlohmann::ordered_json file = listed(entry, found);
   if (!remove || !found.file) return file;

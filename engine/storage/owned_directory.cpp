@@ -81,12 +81,12 @@ OwnedFile* OwnedDirectory::held(const std::string& key) const {
 
 // All that exists is found before the space is judged, and the space before anything is written.
 std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted,
-                                              const FillProgress& progress) {
+                                              const FileProgress& progress) {
   check(wanted);
   std::uint64_t added = 0;
   for (int index = 0; index < wanted.count; ++index) {
     const std::string key = key_of(wanted, index);
-    const OwnedFile* const file = is_lasting(wanted) ? existing(key) : held(key);
+    const OwnedFile* const file = is_lasting(wanted) ? existing(key, progress) : held(key);
     const std::uint64_t size = file ? file->size : 0;
     added += wanted.size > size ? wanted.size - size : 0;
   }
@@ -115,7 +115,7 @@ std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted,
 
 // One of this process, or a kept one of an earlier run. Nothing where there is none, and where
 // there is an entry for a file that somebody removed.
-OwnedFile* OwnedDirectory::existing(const std::string& name) {
+OwnedFile* OwnedDirectory::existing(const std::string& name, const FileProgress& progress) {
   if (OwnedFile* const file = held(name)) return file;
   FileEntry entry;
   PlainFile found;
@@ -130,16 +130,23 @@ OwnedFile* OwnedDirectory::existing(const std::string& name) {
       return nullptr;
     }
   }
-  if (found.file) found.problem = foreign_contents(found.file, entry);
-  if (found.problem.empty()) return adopt(entry, std::move(found.file));
-  throw Unavailable(Cause::kOwnership,
-                    fmt::format("{}/{} is left alone: {} lists it, but it {}", path_, name,
-                                manifest_name(), found.problem),
-                    "look at it and remove it by hand, or use another name or directory");
+  const std::string path = fmt::format("{}/{}", path_, name);
+  std::string remedy = "look at it and remove it by hand, or use another name or directory";
+  std::string since;
+  if (found.file) {
+    since = settled_change_time(found.file);
+    found.problem = foreign_contents(found.file, entry, progress);
+    remedy = remedy_for_foreign(path);
+  }
+  if (found.problem.empty()) return adopt(entry, std::move(found.file), since);
+  throw Unavailable(
+      Cause::kOwnership,
+      fmt::format("{} is left alone: {} lists it, but it {}", path, manifest_name(), found.problem),
+      remedy);
 }
 
 OwnedFile* OwnedDirectory::find(const std::string& name, std::optional<std::uint32_t> cell,
-                                std::string& problem) {
+                                std::string& problem, const FileProgress& progress) {
   OwnedFile* file = held(name);
   if (!file) {
     FileEntry entry;
@@ -159,14 +166,12 @@ OwnedFile* OwnedDirectory::find(const std::string& name, std::optional<std::uint
                         "wait until that has ended, or name another file");
     }
     if (!found.file) return nullptr;
-    problem = foreign_contents(found.file, entry);
+    const std::string since = settled_change_time(found.file);
+    problem = foreign_contents(found.file, entry, progress);
     if (!problem.empty()) return nullptr;
-    file = adopt(entry, std::move(found.file));
+    file = adopt(entry, std::move(found.file), since);
   }
-  if (cell && file->cell != *cell) {  // Blocks of other cells are going to lie among its own.
-    file->cell = file->entry_.cell = 0;
-    write_down(file->entry_);
-  }
+  if (cell) file->will_hold(*cell);
   return file;
 }
 
@@ -187,18 +192,23 @@ OwnedFile* OwnedDirectory::borrow(const std::string& name) {
                         fmt::format("{}/{} is left alone: it {}", path_, name, found.problem),
                         "name another directory");
     }
-    OwnedFile* const file = adopt(*entry, std::move(found.file));
+    const std::string since = change_time(found.file);
+    OwnedFile* const file = adopt(*entry, std::move(found.file), since);
     file->borrowed_ = true;
     return file;
   }
   return nullptr;
 }
 
-OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {
+// `unchanged_since` is from before its contents were checked, so that what somebody wrote during
+// the check shows.
+OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened,
+                                 const std::string& unchanged_since) {
   struct stat status{};
   const std::string path = fmt::format("{}/{}", path_, entry.name);
   if (fstat(opened.get(), &status) != 0) throw Failure(path + ": " + std::strerror(errno));
   auto file = std::make_unique<OwnedFile>();
+  file->directory_ = this;
   file->entry_ = entry;
   file->file_ = std::move(opened);
   file->path = path;
@@ -206,7 +216,7 @@ OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {
   file->size = static_cast<std::uint64_t>(status.st_size);
   file->entry_.filled = entry.filled && file->size == entry.size;
   file->cell = entry.filled ? entry.cell : 0;
-  if (entry.keep) file->unchanged_since_ = change_time(file->file_);
+  if (entry.keep) file->unchanged_since_ = unchanged_since;
   return files_.emplace(entry.name, std::move(file)).first->second.get();
 }
 
@@ -223,6 +233,7 @@ std::unique_ptr<OwnedFile> OwnedDirectory::create(const FilesWanted& wanted,
                                                   const std::string& name) {
   require_absent(name);
   auto file = std::make_unique<OwnedFile>();
+  file->directory_ = this;
   file->path = fmt::format("{}/{}", path_, name);
   file->file_ = make_file(directory_, name, file->named_);
   if (!file->file_) {
@@ -250,7 +261,7 @@ std::unique_ptr<OwnedFile> OwnedDirectory::create(const FilesWanted& wanted,
 // Makes the contents as wanted: all of them where they are not, the rest of a file that is too
 // short.
 void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
-                              const FillProgress& progress) {
+                              const FileProgress& progress) {
   FileEntry& entry = file.entry_;
   const bool contents_fit = entry.filled && entry.compressible == wanted.compressible &&
                             (wanted.cell == 0 || entry.cell == wanted.cell);
@@ -264,22 +275,21 @@ void OwnedDirectory::complete(OwnedFile& file, const FilesWanted& wanted,
     write(file, contents_fit ? file.size : 0, size, progress);
     if (!file.named_) give_name(file);
     file.size = size;
+    if (entry.keep) file.unchanged_since_ = entry.closed = settled_change_time(file.file_);
   }
   entry.size = size;
   entry.filled = true;
-  if (entry.keep) file.unchanged_since_ = entry.closed = settled_change_time(file.file_);
   write_down(entry);
 }
 
 // A file that could not be written whole is as long as it was, so that it takes no more space.
 void OwnedDirectory::write(OwnedFile& file, std::uint64_t from, std::uint64_t to,
-                           const FillProgress& progress) {
+                           const FileProgress& progress) {
   const FileEntry& entry = file.entry_;
   if (file.named_) {
-    file.check();
+    file.check_before_writing();
     write_down(entry);
   }
-  file.unchanged_since_.clear();
   try {
     fill(file.file_, file.path,
          {.number = file.number,
@@ -323,14 +333,11 @@ std::string OwnedDirectory::discard(OwnedFile& file) {
     Manifest manifest(directory_, path_, false);
     struct stat found{};
     const bool is_gone = fstat(file.file_.get(), &found) == 0 && found.st_nlink == 0;
-    const std::string& unchanged = file.unchanged_since_;
-    if (!is_gone && !unchanged.empty() && change_time(file.file_) != unchanged) {
-      const std::string problem = foreign_contents(file.file_, file.entry_);
-      if (!problem.empty()) return fmt::format("{} stays: it {}", file.path, problem);
-    }
     if (!is_gone) {
+      std::string problem = file.changes_by_others();
+      if (!problem.empty()) return fmt::format("{} stays: it {}", file.path, problem);
       file.by_name_.reset();
-      const std::string problem = remove_file(directory_, file.entry_.name, std::move(file.file_));
+      problem = remove_file(directory_, file.entry_.name, std::move(file.file_));
       if (!problem.empty()) return fmt::format("{} stays: {}", file.path, problem);
     }
     if (manifest.find(file.entry_.name)) manifest.remove(file.entry_.token);
@@ -344,8 +351,7 @@ std::string OwnedDirectory::discard(OwnedFile& file) {
 void OwnedDirectory::write_closed(OwnedFile& file) {
   try {
     const std::string changed = settled_change_time(file.file_);
-    const bool by_others = !file.unchanged_since_.empty() && file.unchanged_since_ != changed;
-    if (by_others || changed == file.entry_.closed) return;
+    if (file.has_changed() || changed == file.entry_.closed) return;
     file.entry_.closed = changed;
     write_down(file.entry_);
   } catch (const std::exception& error) {  // The next run reads it whole.

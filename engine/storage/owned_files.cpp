@@ -16,6 +16,7 @@
 #include "errors.h"
 #include "interrupt.h"
 #include "sampling/clock.h"
+#include "storage/changes.h"
 #include "storage/owned_directory.h"
 
 namespace tierscope {
@@ -31,17 +32,33 @@ void OwnedFile::check() const {
       "leave its files to tierscope while it measures, or name another directory");
 }
 
-int OwnedFile::open(int flags) const {
+void OwnedFile::will_hold(std::uint32_t other_cell) {
+  if (other_cell == cell) return;
+  cell = entry_.cell = 0;
+  directory_->write_down(entry_);
+}
+
+bool OwnedFile::has_changed() const {
+  return !unchanged_since_.empty() && change_time(file_) != unchanged_since_;
+}
+
+std::string OwnedFile::changes_by_others() const {
+  return has_changed() ? foreign_contents(file_, entry_) : "";
+}
+
+void OwnedFile::check_before_writing() const {
   check();
-  if ((flags & O_ACCMODE) != O_RDONLY && !unchanged_since_.empty()) {
-    if (change_time(file_) != unchanged_since_) {
-      throw Unavailable(
-          Cause::kOwnership,
-          fmt::format("{} was changed by another program, and is not written", path),
-          "leave its files to tierscope while it measures, or name another directory");
-    }
-    unchanged_since_.clear();
+  if (has_changed()) {
+    throw Unavailable(Cause::kOwnership,
+                      fmt::format("{} was changed by another program, and is not written", path),
+                      "leave its files to tierscope while it measures, or name another directory");
   }
+  unchanged_since_.clear();
+}
+
+int OwnedFile::open(int flags) const {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  writes ? check_before_writing() : check();
   Descriptor opened = reopen(by_name_ ? by_name_ : file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
   if (opened) return opened.release();
   if (errno == EINVAL && (flags & O_DIRECT) != 0) throw no_direct_io(path);
@@ -49,7 +66,7 @@ int OwnedFile::open(int flags) const {
                     fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
 }
 
-FilePool::FilePool(FillProgress progress) : progress_(std::move(progress)) {}
+FilePool::FilePool() = default;
 
 FilePool::~FilePool() {
   for (auto& [path, directory] : directories_) {
@@ -71,7 +88,7 @@ OwnedFile* FilePool::find(const std::string& path, std::optional<std::uint32_t> 
   const std::string parent = whole.parent_path().empty() ? "." : whole.parent_path().string();
   std::error_code unknown;
   if (!std::filesystem::is_directory(parent, unknown)) return nullptr;
-  return directory(parent).find(whole.filename(), cell, problem);
+  return directory(parent).find(whole.filename(), cell, problem, progress_);
 }
 
 OwnedFile* FilePool::borrow(const std::string& directory, const std::string& name,

@@ -46,6 +46,15 @@ class OwnedFile {
   // the first time, and somebody changed it since it was leased.
   int open(int flags) const;
 
+  // Call before blocks of these cells (contents.h; 0: of none) are written. Where they are not the
+  // file's own, its contents cannot be verified any more, and the list says so first. Throws
+  // Unavailable.
+  void will_hold(std::uint32_t other_cell);
+
+  // What another program wrote into it since it was leased, in words that fit behind "it"; empty
+  // where nobody did, and once tierscope itself writes to it. Reads the file up to there.
+  std::string changes_by_others() const;
+
   // Throws Unavailable where this is not a regular file with one link any more, or not the one that
   // was made. Call before the first write.
   void check() const;
@@ -57,6 +66,11 @@ class OwnedFile {
 
  private:
   friend class OwnedDirectory;
+  bool has_changed() const;
+  // Throws Unavailable. From here on it is tierscope that changes it.
+  void check_before_writing() const;
+
+  OwnedDirectory* directory_ = nullptr;
   FileEntry entry_;
   Descriptor file_;  // Open for reading and writing, and locked.
   // The same file by the name that it was given. Who asks the kernel for the path of a descriptor,
@@ -71,12 +85,14 @@ class OwnedFile {
 
 class FilePool {
  public:
-  // `progress` is told how far the filling of a file is.
-  explicit FilePool(FillProgress progress = {});
+  FilePool();
   // Unlinks the files that are not kept.
   ~FilePool();
   FilePool(const FilePool&) = delete;
   FilePool& operator=(const FilePool&) = delete;
+
+  // `progress` is told how far a file is that is filled or checked as a whole.
+  void report_to(FileProgress progress) { progress_ = std::move(progress); }
 
   // The files, of which the missing ones are made and filled. They stay valid while the pool lives;
   // asking again for the same directory, stem, cell and compressibility gives the same files.
@@ -96,7 +112,7 @@ class FilePool {
  private:
   OwnedDirectory& directory(const std::string& path);
 
-  FillProgress progress_;
+  FileProgress progress_;
   std::map<std::string, std::unique_ptr<OwnedDirectory>> directories_;
 };
 

@@ -75,7 +75,9 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     throw Unavailable(
         Cause::kOwnership,
         fmt::format("{} is not written: tierscope made it, but it {}", spec.path, problem),
-        "move it away, name another file, or let files of others be overwritten");
+        fmt::format("to lose what it holds: --overwrite {} (fio: --overwrite-others); else move it "
+                    "away, or name another file",
+                    spec.path));
   }
   use(writes);
 }
@@ -109,6 +111,14 @@ std::optional<std::uint32_t> TargetFiles::number(int file) const {
   if (owned_.empty()) return std::nullopt;
   const OwnedFile& own = *owned_[static_cast<std::size_t>(file)];
   return own.cell == cell_ ? std::optional(own.number) : std::nullopt;
+}
+
+void TargetFiles::will_write() {
+  for (OwnedFile* const file : owned_) file->will_hold(cell_);
+}
+
+std::string TargetFiles::changes_by_others(int file) const {
+  return owned_.empty() ? "" : owned_[static_cast<std::size_t>(file)]->changes_by_others();
 }
 
 std::uint64_t TargetFiles::purge() const { return spec_.purge ? device_->purge() : 0; }

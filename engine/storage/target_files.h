@@ -54,6 +54,13 @@ class TargetFiles {
   // other cells.
   std::optional<std::uint32_t> number(int file) const;
 
+  // Call before each repetition that writes: other measurements of this run may have filled the
+  // files with other cells. See OwnedFile::will_hold().
+  void will_write();
+
+  // See OwnedFile::changes_by_others(); empty of files that are not tierscope's.
+  std::string changes_by_others(int file) const;
+
   // Whether all of them are files that tierscope made.
   bool ours() const { return !owned_.empty(); }
 

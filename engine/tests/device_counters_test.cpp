@@ -195,6 +195,20 @@ TEST(DeviceOf, AFileWithANumberOfItsFileSystemIsWhatIsMounted) {
 }
 
 // The kernel's own counters move as this machine's disk is read past the page cache.
+TEST(ProcessBytes, AreThoseThatReachedDrives) {
+  const Tree tree;
+  EXPECT_FALSE(process_bytes(tree.root()));
+  tree.write("proc/self/io", "rchar: 9\nwchar: 8\nread_bytes: 8192");
+  EXPECT_FALSE(process_bytes(tree.root())) << "a part would mislead";
+  tree.write("proc/self/io",
+             "rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 8192\nwrite_bytes: 4096\n"
+             "cancelled_write_bytes: 512");
+  const std::optional<DeviceBytes> found = process_bytes(tree.root());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->read, 8192);
+  EXPECT_EQ(found->written, 4096);
+}
+
 TEST(DeviceCounters, OfThisMachinesRootAreReadable) {
   const int file = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_GE(file, 0);

@@ -223,14 +223,28 @@ std::string little_endian(std::uint64_t value, std::size_t bytes) {
   return text;
 }
 
-// LVM's own: polynomial 0xedb88320, begun with 0xf597a6cf, not inverted.
-std::uint32_t lvm_checksum(const std::string& text) {
-  std::uint32_t sum = 0xf597a6cf;
+// CRC-32, polynomial 0xedb88320, not inverted.
+std::uint32_t checksum(std::uint32_t sum, const std::string& text) {
   for (const char byte : text) {
     sum ^= static_cast<unsigned char>(byte);
     for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0);
   }
   return sum;
+}
+
+constexpr std::uint32_t kLvm = 0xf597a6cf;  // What LVM begins with.
+
+// The header of a GUID partition table without partitions, in the last of so many blocks of 512.
+std::string gpt_backup(std::uint64_t blocks) {
+  const std::uint32_t entries = ~checksum(~0U, std::string(128 * 128, '\0'));
+  const auto header = [&](std::uint32_t sum) {
+    return "EFI PART" + little_endian(0x10000, 4) + little_endian(92, 4) + little_endian(sum, 4) +
+           little_endian(0, 4) + little_endian(blocks - 1, 8) + little_endian(1, 8) +
+           little_endian(34, 8) + little_endian(blocks - 34, 8) + std::string(16, 'g') +
+           little_endian(blocks - 33, 8) + little_endian(128, 4) + little_endian(128, 4) +
+           little_endian(entries, 4);
+  };
+  return header(~checksum(~0U, header(0)));
 }
 
 std::string big_endian(std::uint64_t value, std::size_t bytes) {
@@ -266,7 +280,7 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
   alone("LVM2_member", [&] {
     std::string rest = little_endian(32, 4) + "LVM2 001" + std::string(32, 'a');
     rest.resize(512 - 20);
-    put(512, "LABELONE" + little_endian(1, 8) + little_endian(lvm_checksum(rest), 4) + rest);
+    put(512, "LABELONE" + little_endian(1, 8) + little_endian(checksum(kLvm, rest), 4) + rest);
   });
   alone("zfs_member", [&] {
     std::string ring(128 * 1024, '\0');  // Uberblocks of the first label.
@@ -292,6 +306,14 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
     put(0, sector);
   });
   alone("ext4", [&] { EXPECT_EQ(std::system(("mkfs.ext4 -q -F " + path_).c_str()), 0); });
+}
+
+// Its protective MBR and its first table are gone; the last block still has the other one.
+TEST_F(LoopDevice, TheBackupOfAGptAloneIsRefused) {
+  put(kBytes - 512, gpt_backup(kBytes / 512));
+  EXPECT_TRUE(refuses_for("it holds gpt partition table")) << refusal(destroy(kSecondWord));
+  put(kBytes - 512, std::string(512, '\0'));
+  EXPECT_EQ(refusal(destroy(kSecondWord)), "");
 }
 
 TEST_F(LoopDevice, OneThatIsMountedIsRefused) {

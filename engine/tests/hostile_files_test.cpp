@@ -187,7 +187,8 @@ class Attempt {
 
   void use_files() {
     bool disturbed = false;
-    FilePool pool([&](std::uint64_t, std::uint64_t) {
+    FilePool pool;
+    pool.report_to([&](auto, auto, auto, auto) {
       if (!disturbed && chance(3)) act();
       disturbed = true;
     });

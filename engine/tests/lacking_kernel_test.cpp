@@ -94,7 +94,9 @@ TEST_F(LackingKernel, FilesAreMadeKeptUsedAgainAndRemoved) {
     }
     bool written = false;
     {
-      FilePool([&](auto, auto) { written = true; }).lease(wanted(true));
+      FilePool pool;
+      pool.report_to([&](auto, auto, auto, auto) { written = true; });
+      pool.lease(wanted(true));
     }
     const auto files = clean(directory_.path())["files"];
     return !written && files.size() == 2 && files[0]["state"] == "removed" && empty();
@@ -104,7 +106,9 @@ TEST_F(LackingKernel, FilesAreMadeKeptUsedAgainAndRemoved) {
 TEST_F(LackingKernel, LeftoversOfAnInterruptedFillAreProven) {
   EXPECT_TRUE(in_child([&] {
     be_poor();
-    FilePool([](auto, auto) { _exit(0); }).lease(wanted(false));
+    FilePool pool;
+    pool.report_to([](auto, auto, auto, auto) { _exit(0); });
+    pool.lease(wanted(false));
     return false;
   }));
   EXPECT_TRUE(in_child([&] {

@@ -124,7 +124,8 @@ TEST_P(OwnedFiles, KeptOnesStayAndAreUsedAgain) {
   }
   ASSERT_EQ(names_in(directory_.path()), (std::vector<std::string>{"data.0", "data.1"}));
   bool written = false;
-  FilePool pool([&](std::uint64_t, std::uint64_t) { written = true; });
+  FilePool pool;
+  pool.report_to([&](auto, auto, auto, auto) { written = true; });
   EXPECT_EQ(pool.lease(kept())[0]->number, number);
   EXPECT_FALSE(written);
 }
@@ -195,6 +196,28 @@ INSTANTIATE_TEST_SUITE_P(FileSystems, RewrittenByOthers, testing::Values("/tmp",
 TEST_P(RewrittenByOthers, AFileIsLeftAlone) {
   write_text(file_, "precious");
   expect_left_alone("0");
+}
+
+// As after `cp data.1 data.0`: whole cells, with the seals of another file.
+TEST_P(RewrittenByOthers, ACopyOfAnotherOwnFileIsNotTakenForItsContents) {
+  rewrite(0, text_in(directory_.path("data.1")));
+  expect_left_alone("0");
+}
+
+// The seals behind it still are those of the fill.
+TEST_P(RewrittenByOthers, AHeaderIsFoundToo) {
+  rewrite(2 * 4096, "precious");
+  expect_left_alone("8192");
+}
+
+TEST_P(RewrittenByOthers, WhileItIsReadIsTold) {
+  FilePool pool;
+  const OwnedFile* const file = pool.lease(kept())[0];
+  close(file->open(O_RDONLY));
+  EXPECT_EQ(file->changes_by_others(), "");
+  rewrite(8192, "precious");
+  EXPECT_EQ(file->changes_by_others(),
+            "holds data, at offset 8192, that another program wrote since tierscope filled it");
 }
 
 TEST_P(RewrittenByOthers, OneByteIsFound) {
@@ -414,6 +437,15 @@ TEST_P(OwnedFiles, OddNamesAndSizesAreRefused) {
   EXPECT_THROW(FilePool().lease(wanted_), Unavailable);
   wanted_.directory = directory_.path("missing");
   EXPECT_THROW(FilePool().lease(wanted_), Unavailable);
+}
+
+TEST(KernelsDirectories, HoldNoFilesOfTierscope) {
+  for (const char* path : {"/dev", "/proc", "/sys", "/sys/block", "/dev/pts"}) {
+    if (!fs::is_directory(path)) continue;
+    const std::string said = message_of([&] { open_directory(path); });
+    EXPECT_NE(said.find("no file is made there"), std::string::npos) << path << ": " << said;
+  }
+  EXPECT_TRUE(bool(open_directory("/dev/shm"))) << "a tmpfs of its own";
 }
 
 TEST(Space, IsJudgedByItsNumbers) {

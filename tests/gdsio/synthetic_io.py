@@ -11,7 +11,11 @@ OPERATIONS = 250
 
 
 def io_repetition(
-    spec: Any, verified: str | None = None, device_bytes: int | None = None, **io: Any
+    spec: Any,
+    verified: str | None = None,
+    device_bytes: int | None = None,
+    process_bytes: int | None = None,
+    **io: Any,
 ) -> Repetition:
     """Return a repetition of a second; ``io`` are further observations."""
     block = spec.pattern.block_size
@@ -48,6 +52,8 @@ def io_repetition(
         verified=verified,
         device_bytes_read=device_bytes,
         device_bytes_written=device_bytes,
+        process_bytes_read=process_bytes,
+        process_bytes_written=process_bytes,
     )
     return Repetition(
         id=spec.id,

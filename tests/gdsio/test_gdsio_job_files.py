@@ -101,7 +101,7 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
         (f"{JOB}nonsense\n", "x.gdsio:4: 'nonsense' is neither [SECTION] nor KEY=VALUE nor # c"),
         (
             "[global]\nhs=4k\n",
-            "x.gdsio:2: unknown key 'hs'; [global] takes size, start_offset, bs,",
+            "x.gdsio:2: unknown key 'hs'; did you mean 'bs'?; [global] takes size,",
         ),
         ("[job1]\nnum_thread=4\n", "x.gdsio:2: unknown key 'num_thread'; did you mean 'num_thre"),
         ("[global]\nnum_threads=4\n", "x.gdsio:2: 'num_threads' belongs in a job's section"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tierscope.model.base import Model
-from tierscope.model.event import Evidence, GpuState, IoEvidence, Repetition
+from tierscope.model.event import COUNTED_BYTES, Evidence, GpuState, IoEvidence, Repetition
 from tierscope.model.evidence import (
     CopiesOverlap,
     CufileState,
@@ -56,7 +56,7 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         known, more = getattr(before, key), getattr(after, key)
         if known and more:
             latest[key] = merge(known, more)
-    latest |= _sums(before, after, ("device_bytes_read", "device_bytes_written"))
+    latest |= _sums(before, after, COUNTED_BYTES)
     return before.model_copy(update=latest)
 
 

@@ -6,19 +6,21 @@ average, and the line that fits them best by least squares rises or falls by at 
 the five. Its rounds take a minute; how long they are here is part of the answer.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 from typing import Any, Literal
 
 from tierscope.analysis.observed import merged_evidence
-from tierscope.model.event import Repetition
+from tierscope.model.event import COUNTED_BYTES, Repetition
 from tierscope.model.run import Round
 from tierscope.model.spec import MeasurementSpec
+from tierscope.model.time_series import TimeSeries
 
 ROUNDS = 5
 RANGE, SLOPE = 0.20, 0.10
-_WHOLE = ("storage_io", "device_bytes_read", "device_bytes_written")
+_WHOLE = ("storage_io", *COUNTED_BYTES)
 """Evidence that is of all rounds, also where a figure is of the last ones only."""
 Ending = Literal["written", "steady", "rounds"]
 
@@ -54,14 +56,34 @@ def steady_state(samples: Sequence[float], sample_s: float, round_s: float = 0.0
     return Steady(False, each * sample_s, 0, len(rounds))
 
 
-def is_steady(rounds: Sequence[float]) -> bool:
-    """Whether five rounds keep to the rule."""
+@dataclass(frozen=True)
+class Window:
+    """Five rounds as the rule judges them."""
+
+    mean: float
+    range: float
+    """Largest less smallest value, as a share of the mean."""
+    slope: float
+    """What the line that fits them best rises or falls over the five, as a share of the mean."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether they keep to the rule."""
+        return self.range <= RANGE and self.slope <= SLOPE
+
+
+def window_of(rounds: Sequence[float]) -> Window:
+    """Return what the rule says of five rounds."""
     mean = fmean(rounds)
     if mean <= 0:
-        return False
-    slope = linear_regression(range(len(rounds)), rounds).slope
-    across = abs(slope) * (len(rounds) - 1)
-    return max(rounds) - min(rounds) <= RANGE * mean and across <= SLOPE * mean
+        return Window(0.0, math.inf, math.inf)
+    across = abs(linear_regression(range(len(rounds)), rounds).slope) * (len(rounds) - 1)
+    return Window(mean, (max(rounds) - min(rounds)) / mean, across / mean)
+
+
+def is_steady(rounds: Sequence[float]) -> bool:
+    """Whether five rounds keep to the rule."""
+    return window_of(rounds).steady
 
 
 def rounds_of(repetitions: Sequence[Repetition]) -> list[Round]:
@@ -93,12 +115,25 @@ def ended_by(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Ending
     if rule is None or not repetitions:
         return None
     rounds = rounds_of(repetitions)
+    if rule.group:
+        return _in_group(rule, rounds)
     if rounds[-1].bytes_written < rule.passes * _used(repetitions):
         return None
     if rule.until == "written":
         return "written"
+    return "steady" if _ends_steady(rounds) else None
+
+
+def _in_group(rule: TimeSeries, rounds: Sequence[Round]) -> Ending | None:
+    """Return the ending of a series that ends with its group: the tracked ones decide."""
+    if not rule.tracked:
+        return "rounds"
+    return "steady" if _ends_steady(rounds) else None
+
+
+def _ends_steady(rounds: Sequence[Round]) -> bool:
     last = [one.value for one in rounds[-ROUNDS:]]
-    return "steady" if len(last) == ROUNDS and is_steady(last) else None
+    return len(last) == ROUNDS and is_steady(last)
 
 
 def seconds_left(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> float | None:
@@ -111,6 +146,9 @@ def seconds_left(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> fl
     if rounds is not None:
         return spent / len(repetitions) * (rounds - len(repetitions)) if repetitions else None
     rule = spec.time_series()
+    if rule is not None and rule.group:  # so many rounds, however long each of them took
+        most = round(spec.sampling.budget_s / rule.round_s)
+        return rule.round_s * max(0, most - len(repetitions))
     if rule is None or rule.until == "steady":
         return max(0.0, spec.sampling.budget_s - spent)
     written = rounds_of(repetitions)[-1].bytes_written if repetitions else 0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tierscope.cli import kv_cache, options, storage_training
-from tierscope.cli.measure import carry_out, fitted, with_verdict
-from tierscope.cli.output import Output
+from tierscope.cli.measure import carry_out, fitted, time_limit_seconds, with_verdict
+from tierscope.cli.output import Output, waiting
 from tierscope.cli.parsing import complete_path
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.plans.grammar import parse_size
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _PSEUDO = ("tmpfs", "ramfs", "overlay", "squashfs", "iso9660", "devtmpfs")
 """Mounted file systems that are on no drive, or that nobody writes to."""
+_OF_QUALIFY = ("round_time", "destroy_data", "second_word")
+"""Parameters that go with --qualify only."""
 _NAMED = 6
 """Mounts that are named; of more, the number."""
 
@@ -58,6 +60,28 @@ _NAMED = 6
     metavar="LIST",
     help="Read what training reads: unet3d, resnet50, cosmoflow, or files with DLIO's keys",
 )
+@click.option(
+    "--qualify",
+    metavar="TESTS",
+    help="Tests of SNIA's PTS until they are steady, hours each: iops, throughput, latency, or all",
+)
+@click.option(
+    "--round",
+    "round_time",
+    metavar="TIME",
+    help="With --qualify: length of a round of each access  [default: 60s]",
+)
+@click.option(
+    "--destroy-data",
+    metavar="NAME",
+    help="With --qualify: the device may be overwritten; its name in /dev/disk/by-id, or its "
+    "serial number",
+)
+@click.option(
+    "--second-word",
+    metavar="WORD",
+    help="With --destroy-data: confirm overwriting unrecognised data: destroy-unknown-data",
+)
 @click.option("--overwrite", is_flag=True, help="Allow writing to files not made by tierscope")
 @click.option("--keep", is_flag=True, help="Keep the files that were made, for later runs")
 @click.option(
@@ -85,6 +109,7 @@ def storage(matrix: bool, clean: bool, training: str | None, output: Output, **g
       tierscope storage --matrix /dev/nvme0n1 /data --from node:0,node:1
       tierscope storage /data --training unet3d --size 100g --accelerators 1,2,4
       tierscope storage --kv-cache llama3-8b /data --prefill-rate 8000
+      tierscope storage /dev/nvme9n1 --qualify all --destroy-data SERIAL
       tierscope storage /data --clean
     """
     of_cache = {name: given.pop(name) for name in kv_cache.GIVEN}
@@ -100,9 +125,14 @@ def storage(matrix: bool, clean: bool, training: str | None, output: Output, **g
     if not args.paths and (clean or not matrix):
         what = "directories" if clean else "a directory, a file or a device, or give --matrix"
         raise click.UsageError(f"name {what}")
+    context = click.get_current_context()
     if matrix:
-        why = "--matrix only reads"
-        options.refuse_given(click.get_current_context(), why, "overwrite")
+        options.refuse_given(context, "--matrix only reads", "overwrite", *_OF_QUALIFY)
+    if args.qualify is None:
+        options.refuse_given(context, "it goes with --qualify", *_OF_QUALIFY)
+    elif not clean:
+        options.refuse_given(context, "--qualify takes its time", "time_limit")
+        return _measure_qualification(args, output)
     if clean:
         return _clean_storage(args.paths, as_json=output.json is not None)
     return _measure_matrix(args, output) if matrix else _measure_tour(args, output)
@@ -119,6 +149,10 @@ class Args:
     keep: bool = False
     rated: Path | None = None
     time_limit: str | None = None
+    qualify: str | None = None
+    round_time: str | None = None
+    destroy_data: str | None = None
+    second_word: str | None = None
 
 
 def _measure_tour(args: Args, output: Output) -> int:
@@ -128,7 +162,6 @@ def _measure_tour(args: Args, output: Output) -> int:
 
     topology = machine_of(args)
     made = storage_tour(topology, args)
-    made = replace(made, plan=fitted(made.plan, args.time_limit))
     check_memory(made.plan, topology)
     show = with_verdict(lambda console, run: show_tour(console, run, made))
     return carry_out("storage", made.plan, topology, output, show=show)
@@ -137,7 +170,7 @@ def _measure_tour(args: Args, output: Output) -> int:
 def _measure_kv_cache(of_cache: dict[str, Any], args: Args, output: Output) -> int:
     """Measure a language model's cache in memory and in these directories."""
     why = "--kv-cache has --prefix, and removes its files"
-    ignored = ("matrix", "clean", "size", "overwrite", "keep")
+    ignored = ("matrix", "clean", "size", "overwrite", "keep", "qualify")
     options.refuse_given(click.get_current_context(), why, *ignored)
     found = [found_path(path) for path in dict.fromkeys(args.paths)]
     for target, facts in found:
@@ -148,6 +181,27 @@ def _measure_kv_cache(of_cache: dict[str, Any], args: Args, output: Output) -> i
     paths = tuple(target.path for target, _ in found)
     asked = kv_cache.asked_of(of_cache, paths, args.initiator)
     return kv_cache.measure_kv_cache(machine_of(args), asked, args.time_limit, output)
+def _measure_qualification(args: Args, output: Output) -> int:
+    """Measure the tests of --qualify and print them."""
+    from tierscope.machine.settings import thp_available
+    from tierscope.plans.fit import check_memory
+    from tierscope.suites import storage_qualify as suite
+
+    with options.blaming("--qualify"):
+        tests = suite.parse_tests(args.qualify or "")
+    with options.blaming("--round"):
+        round_s = suite.parse_round(args.round_time)
+    asked = suite.Asked(tests, args.destroy_data or "", args.second_word or "", round_s)
+    topology = machine_of(args)
+    found = [found_path(path) for path in dict.fromkeys(args.paths)]
+    made = suite.qualification(topology, given_of(args, found), asked, thp_available())
+    check_memory(made.plan, topology)
+
+    def more(run: "Run") -> dict[str, Any]:
+        return {"qualification": suite.qualification_json(suite.judged(run, made))}
+
+    show = with_verdict(lambda console, run: suite.show_qualification(console, run, made))
+    return carry_out("storage-qualify", made.plan, topology, output, show=show, more=more)
 
 
 def _clean_storage(paths: Sequence[str], as_json: bool) -> int:
@@ -155,7 +209,10 @@ def _clean_storage(paths: Sequence[str], as_json: bool) -> int:
     from tierscope.engine.targets import clean
     from tierscope.report.figures import size_text
 
-    cleaned = [clean(os.path.abspath(path)) for path in dict.fromkeys(paths)]  # noqa: PTH100  no stat
+    cleaned = []
+    for path in dict.fromkeys(paths):
+        with waiting(f"{path}: checking and removing files of earlier runs"):
+            cleaned.append(clean(os.path.abspath(path)))  # noqa: PTH100  no stat
     if as_json:
         click.echo(json.dumps([one.model_dump(mode="json") for one in cleaned]))
         return 0
@@ -177,7 +234,8 @@ def storage_tour(topology: "Topology", args: Args, main_only: bool = False) -> "
     from tierscope.suites.storage_tour import tour
 
     found = [found_path(path) for path in dict.fromkeys(args.paths)]
-    return tour(topology, given_of(args, found), thp_available(), main_only)
+    seconds = None if args.time_limit is None else time_limit_seconds(args.time_limit)
+    return tour(topology, given_of(args, found), thp_available(), main_only, seconds)
 
 
 def machine_of(args: Args) -> "Topology":

@@ -15,7 +15,7 @@ _SHARED = ("from", "to", "size", "workload")
 """Options that the command has itself, or by another name."""
 _OPTIONS = [one for one in _KIND.request.options if one.name not in _SHARED]
 PARAMETERS = [parameter(option) for option in _OPTIONS]
-_OTHERS = ("matrix", "clean", "overwrite", "keep", "rated", "time_limit", "kv_cache")
+_OTHERS = ("matrix", "clean", "overwrite", "keep", "rated", "time_limit", "kv_cache", "qualify")
 
 
 def refuse_without_training() -> None:

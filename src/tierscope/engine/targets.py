@@ -36,6 +36,8 @@ DEADLINE_S = 5.0
 Answer = TypeVar("Answer", bound=Model)
 _REMOVING_S = 60.0
 """Time that removing gets: file systems free large files slowly."""
+_SLOWEST_CHECK_BYTES_PER_S = 10e6
+"""Storage that reads files slower, which are checked before they are removed, hangs."""
 Counts = TypeVar("Counts", NfsCounts, PortCounts)
 
 
@@ -169,7 +171,9 @@ def start_cleaning(directory: str, host: str) -> "subprocess.Popen[bytes]":
 
 def clean(directory: str) -> OwnFiles:
     """Remove those that no process uses; raises as ``engine.paths.ask_of``."""
-    return ask_of(directory, "clean", OwnFiles, _REMOVING_S)
+    checked = sum(file.bytes for file in leftovers(directory).files)
+    deadline_s = _REMOVING_S + checked / _SLOWEST_CHECK_BYTES_PER_S
+    return ask_of(directory, "clean", OwnFiles, deadline_s)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,15 @@ def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
     import difflib
 
     nearest = difflib.get_close_matches(word, allowed, n=1)
+    if not nearest:  # Of two letters, one is half of the word: too little for difflib.
+        alike = [one for one in allowed if len(one) == len(word) and _differ(one, word) == 1]
+        nearest = alike if len(alike) == 1 and len(word) > 1 else []
     return f"; did you mean '{nearest[0]}'?" if nearest else ""
+
+
+def _differ(one: str, other: str) -> int:
+    """Return in how many letters two words of one length differ."""
+    return sum(a != b for a, b in zip(one, other, strict=True))
 
 
 def shown(name: str | Path) -> str:

@@ -1,6 +1,6 @@
 """Events of the engine: repetitions with their samples and evidence, and what went wrong."""
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -97,6 +97,22 @@ class IoEvidence(Model):
     """Operations by the way that they took between storage and a GPU."""
 
 
+COUNTED_BYTES = (
+    "device_bytes_read", "device_bytes_written", "process_bytes_read", "process_bytes_written",
+)  # fmt: skip
+"""Evidence of what drives moved, by the kernel's counters: sums over repetitions."""
+
+
+class DriveBytes(NamedTuple):
+    """What drives moved for a measurement."""
+
+    moved: int
+    counter: str
+    """The one that says so."""
+    everybody: int
+    """What the same drives moved for all programs, on all copies of mirrors."""
+
+
 class Evidence(Model):
     """Observations that prove what was measured; a field that does not apply is absent.
 
@@ -169,6 +185,11 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
+    process_bytes_read: int | None = None
+    """Bytes that the engine alone had drives read meanwhile, on any device, as the kernel counts
+    them (/proc/self/io); absent where it counts nothing for each process."""
+    process_bytes_written: int | None = None
+    """The same of writes; of those through the page cache, pages that were changed there."""
     devices: list[BlockCounts] | None = None
     """Arrays and drives below the targets, as the kernel counted them while samples were taken."""
     nfs: list[NfsCounts] | None = None
@@ -215,10 +236,26 @@ class Evidence(Model):
         if io is None or any(facts.path.dax for facts in self.storage or []):  # Counts no DAX.
             return False
         pairs = (
-            (self.device_bytes_read, io.bytes_read),
-            (self.device_bytes_written, io.bytes_written),
+            (self.drive_bytes(written=False), io.bytes_read),
+            (self.drive_bytes(written=True), io.bytes_written),
         )
-        return any(moved is not None and moved < _ON_DEVICE * asked for moved, asked in pairs)
+        return any(found and found.moved < _ON_DEVICE * asked for found, asked in pairs)
+
+    def drive_bytes(self, written: bool) -> DriveBytes | None:
+        """Return what the drives below the targets moved for this measurement; None where they are
+        not counted.
+
+        The drives' counters are of all programs, the engine's own of all devices: the smaller one
+        is the best that is known. What cuFile's driver moves may be in no program's count.
+        """
+        everybody = self.device_bytes_written if written else self.device_bytes_read
+        own = self.process_bytes_written if written else self.process_bytes_read
+        if everybody is None:
+            return None
+        by_driver = self.storage_io is not None and bool(self.storage_io.ways)
+        if own is None or own > everybody or by_driver:
+            return DriveBytes(everybody, "of all programs, by /sys/block/*/stat", everybody)
+        return DriveBytes(own, "of this program, by /proc/self/io", everybody)
 
     def own(self, kind: type[Own]) -> Own:
         """Return the keys of a kind; raises ValueError for a key that is neither shared nor its."""
@@ -239,6 +276,18 @@ class Started(Model):
 
     event: Literal["started"] = "started"
     id: Id
+
+
+class Preparing(Model):
+    """At most two a second, while files are filled or checked for longer than two seconds."""
+
+    event: Literal["preparing"] = "preparing"
+    id: Id
+    what: Literal["filling", "checking"]
+    file: str
+    done: int
+    """Bytes."""
+    total: int
 
 
 class Progress(Model):
@@ -371,7 +420,7 @@ class Finished(Model):
 
 
 Event = Annotated[
-    Started | Progress | Repetition | Skipped | Failed | Exchange | Finished,
+    Started | Preparing | Progress | Repetition | Skipped | Failed | Exchange | Finished,
     Field(discriminator="event"),
 ]
 EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

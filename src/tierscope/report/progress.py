@@ -11,11 +11,11 @@ from rich.progress import ProgressColumn, Task
 from rich.text import Text
 
 from tierscope.analysis.time_series import seconds_left
-from tierscope.model.event import Event, Progress, Repetition, Started
+from tierscope.model.event import Event, Preparing, Progress, Repetition, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
 from tierscope.model.spec import MeasurementSpec
-from tierscope.report.figures import scale_of, significant
+from tierscope.report.figures import scale_of, significant, size_text
 from tierscope.report.naming import details
 from tierscope.runs.measure import Watch
 
@@ -93,6 +93,10 @@ class _Display:
         """Take note of an event of a repetition, or of a measurement that is concluded."""
         if isinstance(event, Started):
             self._begin(event.id)
+        elif isinstance(event, Preparing):
+            share = event.done / event.total if event.total else 1.0
+            shown = f"{event.what} {event.file}", f"{share:.0%} of {size_text(event.total)}"
+            self._update(shown, first=True)
         elif isinstance(event, Progress):
             shown = self._name(event.id), self._value(self._units.get(event.id), event.latest)
             self._update(shown, min(event.elapsed_s, self._left.get(event.id, 0)))
@@ -141,9 +145,12 @@ class _Display:
             self._total += self._left[name]
         self._update((self._name(name), ""))
 
-    def _update(self, now: tuple[str, str] = ("", ""), elapsed: float = 0.0) -> None:
-        """Show the state; ``now`` is what is being measured, until a figure is finished."""
-        name, value = self._latest or now
+    def _update(
+        self, now: tuple[str, str] = ("", ""), elapsed: float = 0.0, first: bool = False
+    ) -> None:
+        """Show the state; ``now`` is what is being measured, until a figure is finished, or is to
+        be seen first."""
+        name, value = now if first else self._latest or now
         done = self._total - sum(self._left.values()) + elapsed
         self._bar.update(
             self._task,

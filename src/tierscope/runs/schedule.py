@@ -114,22 +114,47 @@ def time_series_steps(state: RunState) -> Iterator[Step]:
 
     The others come after them because of what they do to the target: where one fails, none does.
     """
-    for name in state.open():
-        spec, repetitions = state.specs[name], state.repetitions[name]
-        rule = spec.time_series()
-        if rule is None:
-            continue
-        while not ended_by(spec, repetitions) and (left := seconds_left(spec, repetitions)) != 0:
-            seconds = rule.round_s if left is None else min(rule.round_s, left)
-            yield RepetitionStep(name, seconds, fresh=not repetitions)
-            if name in state.ended:
-                break
-        yield ConcludeStep(name)
-        if name in state.ended:
-            for other in state.open():
-                state.skip(other, f"{name}, which comes before it, did not come to its end")
-                yield ConcludeStep(other)
+    for names in _groups(state):
+        yield from _rounds_of(state, names)
+        broken = next((name for name in names if name in state.ended), "")
+        for name in names if not broken else state.open():
+            if broken and name not in state.ended and not state.repetitions[name]:
+                state.skip(name, f"{broken}, which comes before it, did not come to its end")
+            yield ConcludeStep(name)
+        if broken:
             return
+
+
+def _groups(state: RunState) -> list[list[str]]:
+    """Return the names of time series, those of a group together."""
+    found: dict[str, list[str]] = {}
+    for name in state.open():
+        rule = state.specs[name].time_series()
+        if rule is not None:
+            found.setdefault(f"group {rule.group}" if rule.group else name, []).append(name)
+    return list(found.values())
+
+
+def _rounds_of(state: RunState, names: Sequence[str]) -> Iterator[Step]:
+    """Make rounds of series in turn until all have ended, or the time of one is over.
+
+    A round that was cut is completed.
+    """
+    series = [(state.specs[name], state.repetitions[name]) for name in names]
+    while True:
+        made = min(len(repetitions) for _, repetitions in series)
+        whole = all(len(repetitions) == made for _, repetitions in series)
+        over = any(seconds_left(*one) == 0 for one in series)
+        if whole and (over or all(ended_by(*one) for one in series)):
+            return
+        for spec, repetitions in series:
+            rule, left = spec.time_series(), seconds_left(spec, repetitions)
+            if rule is None or len(repetitions) > made:
+                continue
+            seconds = rule.round_s if left is None else min(rule.round_s, left)
+            yield RepetitionStep(spec.id, seconds, fresh=not repetitions)
+            if spec.id in state.ended:
+                return
 
 
 def _in_turn(state: RunState, order: random.Random) -> Iterator[Step]:

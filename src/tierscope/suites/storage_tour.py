@@ -47,6 +47,12 @@ _FREE_SHARE = 10
 """Our files take at most a tenth of the free space."""
 _LEAST = 64 * MIB
 """Less than that says nothing of a drive."""
+_LEAST_S = 1.0
+"""Time of a figure from which on nearly every one has an interval, even on a busy machine."""
+_SHORT_SAMPLE_S = 0.005
+"""Sample of a short tour: six repetitions and more fit into a figure's time."""
+_FEWEST_POINTS = 6
+"""Points that even the shortest tour has."""
 _SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
 _BLOCK = 4096
 _SMALL = {"order": "random", "block-size": "4k"}
@@ -171,10 +177,21 @@ class Tour:
 
     plan: Plan
     parts: list[Shown]
+    left_out: str = ""
+    """What a short time leaves out, in one line; empty: nothing."""
 
 
-def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -> Tour:
-    """Return the tour of these targets; ``main_only``: its parts for ``run --storage``."""
+def tour(
+    topology: Topology,
+    given: Given,
+    thp: bool,
+    main_only: bool = False,
+    seconds: float | None = None,
+) -> Tour:
+    """Return the tour of these targets; ``main_only``: its parts for ``run --storage``.
+
+    ``seconds`` is the time that it is fitted into, by default some for each target.
+    """
     specs: dict[str, Spec] = {}
     parts: list[Shown] = []
     for target, facts in zip(given.targets, given.facts, strict=True):
@@ -195,15 +212,80 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
                     shown.ids.append(kept.id)
             parts.append(shown)
     plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
-    seconds = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
-    return Tour(fit_time(plan, seconds, strictly=False), parts)
+    usual = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
+    fitted = fit_time(plan, usual, strictly=False)
+    if seconds is None:
+        return Tour(fitted, parts)
+    return _in_time(Tour(fitted, parts), seconds)
+
+
+def _in_time(made: Tour, seconds: float) -> Tour:
+    """Return a tour whose figures have time for an interval each; it may be left with fewer.
+
+    The main parts come first. A part that does not fit with all of its points may do with three of
+    each sweep.
+    """
+    parts, specs = made.parts, {spec.id: spec for spec in made.plan.measurements}
+    room = max(_FEWEST_POINTS, int(seconds / _LEAST_S))
+    if len(specs) <= room:
+        return Tour(fit_time(made.plan, seconds), parts)
+    names = list(dict.fromkeys(p.part.name for p in sorted(parts, key=lambda p: not p.part.main)))
+    whole = {name: _ids([one for one in parts if one.part.name == name]) for name in names}
+    kept: set[str] = set()
+    chosen: set[str] = set()
+    for choice in (lambda ids: _ends_and_middles(ids, specs), list[str]):
+        for name, ids in whole.items():
+            wanted = kept.union(choice(ids))
+            if len(wanted) <= room or not kept:
+                kept = wanted
+                chosen.add(name)
+    fewer = [_in_short_samples(spec) for spec in made.plan.measurements if spec.id in kept]
+    plan = fit_time(Plan(version=PLAN_VERSION, measurements=fewer), seconds)
+    shown = [
+        Shown(one.part, one.target, [name for name in one.ids if name in kept])
+        for one in parts
+        if one.part.name in chosen
+    ]
+    absent = [name for name in whole if name not in chosen]
+    partly = [name for name in whole if name in chosen and not kept.issuperset(whole[name])]
+    said = [
+        *([f"the parts {', '.join(absent)}"] if absent else []),
+        *([f"points of {', '.join(partly)}"] if partly else []),
+    ]
+    return Tour(
+        plan,
+        shown,
+        f"left out, since {seconds:g} s give {counted(len(kept), 'figure')} an interval, not "
+        f"{len(specs)}: {' and '.join(said)}; --time-limit {len(specs) * _LEAST_S:.0f}s has all",
+    )
+
+
+def _in_short_samples(spec: Spec) -> Spec:
+    sampling = spec.sampling.model_copy(update={"sample_s": _SHORT_SAMPLE_S})
+    return spec.model_copy(update={"sampling": sampling})
+
+
+def _ends_and_middles(ids: Sequence[str], specs: dict[str, Spec]) -> list[str]:
+    """Return the first, the middle and the last point of each sweep of a part."""
+    sweeps: dict[str, list[str]] = {}
+    for name in ids:
+        pattern = specs[name].identity()
+        key = str(
+            [pattern.get(word) for word in ("operation", "read_percent", "backend", "direct")]
+        )
+        sweeps.setdefault(key, []).append(name)
+    return [
+        name
+        for points in sweeps.values()
+        for name in dict.fromkeys((points[0], points[len(points) // 2], points[-1]))
+    ]
 
 
 def _asked(
     topology: Topology, given: Given, target: Target, facts: PathFacts
 ) -> Iterator[tuple[Part, dict[str, str]]]:
     """Yield parts with the options that all their requests share."""
-    first, others = _nodes(topology, given, target)
+    first, others = nodes_of(topology, given, target)
     shared = {"from": first, "to": str(target), "files": "shared", **file_options(facts, given)}
     for part in PARTS:
         yield part, shared
@@ -216,7 +298,7 @@ def _asked(
         yield _GPU, {**shared, "from": f"gpu:{gpu.index}"}
 
 
-def _nodes(topology: Topology, given: Given, target: Target) -> tuple[str, list[str]]:
+def nodes_of(topology: Topology, given: Given, target: Target) -> tuple[str, list[str]]:
     """Return the initiator of all parts, and others to compare it with."""
     if given.initiator:
         return given.initiator, []
@@ -306,6 +388,8 @@ def show_tour(console: Console, run: Run, tour: Tour) -> None:
     for target in dict.fromkeys(shown.target for shown in tour.parts):
         parts = [shown for shown in tour.parts if shown.target == target]
         _show_target(console, target, parts, found)
+    if tour.left_out:
+        note(console, f"{tour.left_out}.")
 
 
 def _show_target(

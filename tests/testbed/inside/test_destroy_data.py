@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storage import drives, io
+from storage import drives, io, run
+
+from waiting import wait_until
 
 pytestmark = pytest.mark.testbed
 
@@ -135,3 +137,92 @@ def test_data_without_a_signature_takes_a_second_word(tmp_path: Path) -> None:
     options = ("--op", "write", "--budget", "0.5", "--second-word", "destroy-unknown-data")
     (result,) = io_nvme(tmp_path, "--destroy-data", SERIAL, *options)
     assert result["status"] == "measured"
+
+
+# What the tools of volumes, arrays, encryption, caches and partitions write, used or not.
+
+
+def module(name: str) -> None:
+    """Load a module of the kernel; skip where it has none such."""
+    done = subprocess.run(["modprobe", name], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"the guest's kernel has no {name}: {done.stderr.strip()}")
+
+
+def test_swap_is_refused_in_use_or_not(tmp_path: Path) -> None:
+    run("mkswap", NVME)
+    refused(tmp_path, SERIAL, "it holds swap")
+    run("swapon", NVME)
+    try:
+        refused(tmp_path, SERIAL, "holds swap space in use")
+    finally:
+        run("swapoff", NVME)
+
+
+def test_a_physical_volume_of_lvm_is_refused_in_use_or_not(tmp_path: Path) -> None:
+    module("dm-mod")
+    lvm = ("--config", "devices { use_devicesfile=0 } activation { udev_sync=0 udev_rules=0 }")
+    run("pvcreate", *lvm, "--yes", NVME)
+    refused(tmp_path, SERIAL, "it holds LVM2_member")
+    run("vgcreate", *lvm, "group", NVME)
+    run("lvcreate", *lvm, "--yes", "--wipesignatures", "n", "--extents", "8", "group")
+    try:
+        refused(tmp_path, SERIAL, "is used by dm-")
+    finally:
+        run("vgremove", *lvm, "--force", "--yes", "group")
+
+
+@pytest.mark.parametrize("metadata", ["0.90", "1.0", "1.2"])
+def test_a_member_of_an_array_is_refused_in_use_or_not(tmp_path: Path, metadata: str) -> None:
+    module("raid1")
+    array = Path("/dev/md7")
+    create = ["mdadm", "--create", array, "--run", f"--metadata={metadata}", "--level=1"]
+    run(*create, "--force", "--raid-devices=1", NVME)
+    try:
+        refused(tmp_path, SERIAL, "is used by md7")
+    finally:
+        run("mdadm", "--stop", array)
+    refused(tmp_path, SERIAL, "it holds linux_raid_member")
+
+
+@pytest.mark.parametrize("version", ["luks1", "luks2"])
+def test_an_encrypted_device_is_refused_open_or_not(tmp_path: Path, version: str) -> None:
+    module("dm-crypt")
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    quick = ("--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--batch-mode")
+    run("cryptsetup", "luksFormat", "--type", version, *quick, "--key-file", key, NVME)
+    refused(tmp_path, SERIAL, "it holds crypto_LUKS")
+    run("cryptsetup", "open", "--key-file", key, NVME, "secret")
+    try:
+        refused(tmp_path, SERIAL, "is used by dm-")
+    finally:
+        run("cryptsetup", "close", "secret")
+
+
+def test_a_backing_device_of_bcache_is_refused_in_use_or_not(tmp_path: Path) -> None:
+    module("bcache")
+    run("make-bcache", "-B", NVME)
+    refused(tmp_path, SERIAL, "it holds bcache")
+    Path("/sys/fs/bcache/register").write_text(f"{NVME}\n")
+    used = Path("/sys/block") / NVME.name / "bcache"
+    try:
+        wait_until(used.exists, "bcache takes the drive")
+        refused(tmp_path, SERIAL, "is used by bcache")
+    finally:
+        (used / "stop").write_text("1\n")
+        wait_until(lambda: not used.exists(), "bcache lets the drive go")
+
+
+@pytest.mark.parametrize("label", ["dos", "gpt", "sun"])
+def test_a_partition_table_is_refused(tmp_path: Path, label: str) -> None:
+    subprocess.run(["sfdisk", NVME], input=f"label: {label}\n", text=True, check=True)
+    refused(tmp_path, SERIAL, f"it holds {label} partition table")
+
+
+def test_the_backup_of_a_gpt_alone_is_refused(tmp_path: Path) -> None:
+    subprocess.run(["sfdisk", NVME], input="label: gpt\n,64M\n", text=True, check=True)
+    subprocess.run(["sfdisk", "--delete", NVME], check=False)
+    with NVME.open("r+b") as drive:
+        drive.write(bytes(MIB))
+    refused(tmp_path, SERIAL, "it holds gpt partition table")

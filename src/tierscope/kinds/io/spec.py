@@ -194,6 +194,7 @@ class IoSpec(MeasurementSpec):
         "beside": str,
         "preconditioning": bool,
         "write_saturation": bool,
+        "qualification": str,
         "purged": bool,
     }
 
@@ -252,15 +253,11 @@ class IoSpec(MeasurementSpec):
         ),
         Check(
             "series",
-            "writes to devices whose data may be destroyed",
+            "writes, unless it is of a group",
             lambda spec: (
                 spec.series is None
-                or all(
-                    isinstance(job.files, DeviceFiles)
-                    and job.files.destroy != ""
-                    and own.operation != "read"
-                    for job, own in spec.worked()
-                )
+                or spec.series.group != ""
+                or all(own.operation != "read" for _job, own in spec.worked())
             ),
             ("pattern.operation", "jobs"),
         ),
@@ -354,9 +351,11 @@ class IoSpec(MeasurementSpec):
             **self._series_identity(),
         }
 
-    def _series_identity(self) -> dict[str, bool]:
+    def _series_identity(self) -> dict[str, bool | str]:
         if self.series is None:
             return {}
+        if self.series.group:
+            return {"qualification": self.series.group}
         name = "preconditioning" if self.series.until == "written" else "write_saturation"
         return {name: True, **({"purged": True} if self._purges() else {})}
 
@@ -548,7 +547,7 @@ def in_series(request: Request, specs: Sequence[IoSpec]) -> list[IoSpec]:
     fills = _fills(request, specs, round_s) if "fill" in before else []
     if "purge" in before:
         first = fills or curves
-        first[:] = [_purged(spec) for spec in first]
+        first[:] = [purged(spec) for spec in first]
     return [*fills, *(curves or specs)]
 
 
@@ -573,18 +572,24 @@ def _fills(request: Request, specs: Sequence[IoSpec], round_s: float) -> list[Io
 
 
 def _fill(request: Request, spec: IoSpec, first: IoJob, round_s: float) -> IoSpec:
+    name = identity([request.name or "io", spec.initiator, first.target, "fill"])
+    return fill_of(spec, first, name, round_s)
+
+
+def fill_of(
+    spec: IoSpec, first: IoJob, name: str, round_s: float, block_size: int = _FILL_BLOCK
+) -> IoSpec:
     """Return sequential writes by a job's first thread, to all that it goes over."""
     job, pattern = first.model_dump(mode="json"), spec.pattern
-    target = f"dev:{first.files.where}"
     return _changed(
         spec,
-        id=identity([request.name or "io", spec.initiator, target, "fill"]),
-        target=target,
+        id=name,
+        target=first.target,
         sampling=_sampling(spec, round_s),
         jobs=[{**job, "cpus": job["cpus"][:1], "shared": False}],
         pattern={
             "operation": "write",
-            "block_size": _FILL_BLOCK,
+            "block_size": block_size,
             "backend": pattern.backend,
             "direct": pattern.direct,
             "depth": 1 if pattern.backend in SYNCHRONOUS else _FILL_DEPTH,
@@ -595,12 +600,20 @@ def _fill(request: Request, spec: IoSpec, first: IoJob, round_s: float) -> IoSpe
     )
 
 
+def in_group(spec: IoSpec, name: str, group: str, tracked: bool, round_s: float) -> IoSpec:
+    """Return a measurement that makes its rounds in turn with others of a group."""
+    series = {"until": "steady", "passes": 1, "round_s": round_s, "group": group,
+              "tracked": tracked}  # fmt: skip
+    return _changed(spec, id=name, series=series, sampling=_sampling(spec, round_s))
+
+
 def _sampling(spec: IoSpec, round_s: float) -> dict[str, Any]:
     sample_s = min(_MAX_SAMPLE_S, round_s / _ROWS)
     return {**spec.sampling.model_dump(), "sample_s": sample_s}
 
 
-def _purged(spec: IoSpec) -> IoSpec:
+def purged(spec: IoSpec) -> IoSpec:
+    """Return a series that begins by discarding all data of its devices."""
     jobs = spec.model_dump(mode="json")["jobs"]
     return _changed(spec, jobs=[{**j, "files": {**j["files"], "purge": True}} for j in jobs])
 

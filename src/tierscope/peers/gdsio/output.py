@@ -65,16 +65,21 @@ def _drives(evidence: Evidence, io: IoEvidence) -> str:
     names = [drive.name for one in evidence.storage or [] for drive in one.drives]
     who = ", ".join(dict.fromkeys(names)) or "the drives"
     pairs = (
-        ("read", evidence.device_bytes_read, io.bytes_read),
-        ("wrote", evidence.device_bytes_written, io.bytes_written),
+        ("read", evidence.drive_bytes(written=False), io.bytes_read),
+        ("wrote", evidence.drive_bytes(written=True), io.bytes_written),
     )
     said = []
-    for verb, moved, asked in pairs:
-        if moved is None or not asked:
+    for verb, found, asked in pairs:
+        if found is None or not asked:
             continue
-        short = verb == "read" and moved < _MISSING * asked
+        more = found.everybody - found.moved >= _MIB
+        in_all = f"; for all programs {found.everybody // _MIB} MiB" if more else ""
+        short = verb == "read" and found.moved < _MISSING * asked
         why = ", so a cache or holes served the rest" if short else ""
-        said.append(f"{who} {verb} {moved // _MIB} MiB of {asked // _MIB} MiB asked{why}")
+        said.append(
+            f"{who} {verb} {found.moved // _MIB} MiB of {asked // _MIB} MiB asked "
+            f"({found.counter}{in_all}){why}"
+        )
     return "; ".join(said)
 
 
