@@ -1,6 +1,7 @@
 """fio's job files: what is read, what is refused and where, and that no text ends a run."""
 
 import re
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,7 +14,7 @@ from tests.fuzz.damage import damaged
 from tierscope.model.errors import UserError
 from tierscope.peers.fio.job_file import parse_jobs, parse_line, shown
 from tierscope.peers.fio.jobs import Job
-from tierscope.peers.fio.options import BY_NAME, FIXED, OPTIONS
+from tierscope.peers.fio.options import BY_NAME, FIXED, OPTIONS, RefusedError
 from tierscope.peers.fio.plan import Stage, stages
 
 EVERYTHING = """\
@@ -255,7 +256,7 @@ def test_options_of_the_command_line_are_those_of_job_files() -> None:
     first, second = (Job(section) for section in line.jobs)
     assert (first.name, first.size, first.direct, first.operation) == ("a", 1 << 20, True, "read")
     assert (second.name, second.blocks, second.work.random) == ("b", ((8192, 1),), False)
-    assert " ".join(shown(line)).startswith("fio --name=a --size=1m --direct=1 --rw=randread")
+    assert " ".join(shown(line)).startswith("fio --size=1m --direct=1 --name=a --rw=randread")
     again = parse_line(list(shown(line))[1:], {})
     assert list(shown(again)) == list(shown(line))
 
@@ -296,6 +297,43 @@ def test_sections_and_several_files(tmp_path: Path) -> None:
     assert [job.name for job in parse_line([str(one), "--section=b"], {}).jobs] == ["b"]
     with pytest.raises(UserError, match=r"there is no job \[z\]; there are a, b"):
         parse_line([str(one), "--section=z"], {})
+
+
+def test_all_that_cannot_be_honoured_is_told_at_once() -> None:
+    text = "[global]\nnosuch=1\n[a]\niodepth=0\nfilename=${NO}\nbs=4q\nioscheduler=x\n[b]\n"
+    first, second = parse_jobs(text, "x.fio", {})[0]
+    with pytest.raises(RefusedError) as refused:
+        Job(first)
+    assert [line.split(": ")[0:2] for line in refused.value.lines] == [
+        ["x.fio:5", "filename"], ["x.fio:2", "nosuch"], ["x.fio:4", "iodepth"],
+        ["x.fio:6", "bs"], ["x.fio:7", "ioscheduler=x"],
+    ]  # fmt: skip
+    with pytest.raises(UserError, match=r"x\.fio:2: nosuch"):
+        Job(second)
+
+
+def test_a_job_is_called_what_its_section_says() -> None:
+    (first, second) = jobs("[global]\nname=all\n[a]\nname=own\n[b]\n")
+    assert (first.name, second.name) == ("own", "b")
+
+
+def test_a_command_line_is_shown_with_the_quotes_that_a_shell_takes_off(tmp_path: Path) -> None:
+    file = tmp_path / "x.fio"
+    file.write_text(
+        '[global]\ndescription=Emulation of x\'s "y" $z \\w\ndirect=1\n[a b]\nrw=read\n'
+        "stonewall\nfilename=/tmp/a\\:b\n[c]\nname=own\n"
+    )
+    line = parse_line([str(file)], {})
+    words = list(shown(line))
+    assert words[1].startswith('--description="Emulation of x')
+    assert words[2:5] == ["--direct=1", '--name="a b"', "--rw=read"]
+    assert words[5] == "--stonewall"
+    command = " ".join(["printf", "'%s\\0'", *words[1:]])
+    given_back = subprocess.run(["sh", "-c", command], capture_output=True, check=True, text=True)
+    again = parse_line(given_back.stdout.split("\0")[:-1], {})
+    assert again.common.own["description"].value == line.common.own["description"].value
+    assert [Job(one).name for one in again.jobs] == ["a b", "c", "own"]
+    assert again.jobs[0].own["filename"].value == "/tmp/a\\:b"
 
 
 def parsed_or_refused(text: str) -> None:

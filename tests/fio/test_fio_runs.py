@@ -253,6 +253,17 @@ def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
     )
 
 
+def test_all_that_is_wrong_with_a_job_file_is_told_at_once(fio: Fio, tmp_path: Path) -> None:
+    job = tmp_path / "x.fio"
+    job.write_text("[a]\nnosuch=1\niodepth=0\n[b]\nioscheduler=none\n")
+    done = fio(str(job))
+    assert (done.returncode, done.stdout) == (2, "")
+    said = [line.removeprefix(f"tierscope: {job}:") for line in done.stderr.splitlines()]
+    assert [line.split("=")[0].split(": ")[:2] for line in said] == [
+        ["2", "nosuch"], ["3", "iodepth"], ["5", "ioscheduler"],
+    ]  # fmt: skip
+
+
 def test_options_complete() -> None:
     import click
 

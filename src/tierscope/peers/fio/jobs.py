@@ -20,7 +20,7 @@ class Job:
     def __init__(self, section: Section) -> None:
         self.values, remarks = parsed(section)
         """Given ones by name."""
-        self.name = section.name
+        self.name = str(section.own["name"].value) if "name" in section.own else section.name
         self.place = section.place
         self.own = {name: str(text.value) for name, text in section.own.items()}
         """The texts of its own options."""

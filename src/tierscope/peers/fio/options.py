@@ -1,6 +1,6 @@
 """fio's options: those that are honoured, those that are not with the reason, and its engines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -261,6 +261,14 @@ class Section:
     common: dict[str, Given] = field(default_factory=dict)
     """Texts, by the names of options, of [global]."""
     own: dict[str, Given] = field(default_factory=dict)
+    bare: set[str] = field(default_factory=set)
+    """Options that were given without a value."""
+    errors: list[str] = field(default_factory=list)
+    """One line for each option that has no text."""
+
+    def begun(self, name: str, place: str) -> "Section":
+        """Return a job that has the options of this section, [global]."""
+        return Section(name, place, dict(self.own), {}, set(self.bare), list(self.errors))
 
     @property
     def texts(self) -> dict[str, Given]:
@@ -398,9 +406,14 @@ def is_bare(name: str) -> bool:
     return known.bare if known else name in FIXED and FIXED[name].bare
 
 
-def check_known(key: str, place: str) -> None:
+def is_known(name: str) -> bool:
+    """Return whether tierscope knows an option, if only to refuse it."""
+    return name in _KNOWN
+
+
+def _check_known(key: str, place: str) -> None:
     """Raise UserError for unknown options."""
-    if key in _KNOWN:
+    if is_known(key):
         return
     if key.split()[:1] == ["include"]:
         raise UserError(f"{place}: other files are not read; put their lines here")
@@ -412,18 +425,35 @@ def check_known(key: str, place: str) -> None:
     )
 
 
+class RefusedError(UserError):
+    """Several options of a job, with a line for each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
 def parsed(section: Section) -> tuple[dict[str, Given], list[str]]:
-    """Return values by name, and remarks on those without effect; UserError names the place."""
+    """Return values by name, and remarks on those without effect.
+
+    Raises RefusedError, which has a line for each option that cannot be honoured.
+    """
     texts = section.texts
     base = texts.get("kb_base")
     numbers = Numbers(1000 if base is not None and base.value == "1000" else 1024)
     found: dict[str, Given] = {}
-    remarks = []
+    remarks, errors = [], list(section.errors)
     for name, text in texts.items():
-        option = BY_NAME.get(name)
-        if option is None:
-            remarks.append(check_fixed(name, text))
-            continue
-        with errors_at(text.place):
-            found[name] = Given(option.parse(numbers, text.value), text.place)
+        try:
+            _check_known(name, text.place)
+            option = BY_NAME.get(name)
+            if option is None:
+                remarks.append(check_fixed(name, text))
+                continue
+            with errors_at(text.place):
+                found[name] = Given(option.parse(numbers, text.value), text.place)
+        except UserError as error:
+            errors.append(str(error))
+    if errors:
+        raise RefusedError(errors)
     return found, [remark for remark in remarks if remark]

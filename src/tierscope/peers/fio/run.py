@@ -1,5 +1,6 @@
 """``tierscope fio``: from a command line to measured jobs and fio's output."""
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from tierscope.peers.drop_in import (
 from tierscope.peers.fio.command import fio
 from tierscope.peers.fio.job_file import OWN, Line, parse_line, shown
 from tierscope.peers.fio.jobs import Job
-from tierscope.peers.fio.options import OPTIONS
+from tierscope.peers.fio.options import OPTIONS, RefusedError, Section
 from tierscope.peers.fio.output import Result, body, document, heading, program, results, text
 from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
 from tierscope.runs.output import check_outputs, write_output
@@ -72,7 +73,7 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
         return 0
     output = Path(line.output) if line.output else _STDOUT
     check_outputs({"--output": output}, [Path(name) for name in line.files if name != "-"])
-    found = stages([Job(section) for section in line.jobs])
+    found = stages(_jobs(line.jobs))
     jobs = [job for stage in found for job in stage.jobs]
     writer = next((job for job in jobs if job.writes), None)
     if writer and "readonly" in line.switches:
@@ -81,6 +82,25 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     if "parse-only" in line.switches:
         return 0
     return int(_Session(line, found, output, start_at).carry_out(discover()))
+
+
+def _jobs(sections: Sequence[Section]) -> list[Job]:
+    """Return the jobs; UserError is about the last option that cannot be honoured, and those before
+    it are said."""
+    jobs: list[Job] = []
+    errors: list[str] = []
+    for section in sections:
+        try:
+            jobs.append(Job(section))
+        except RefusedError as refused:
+            errors += refused.lines
+        except UserError as error:
+            errors.append(str(error))
+    *others, last = dict.fromkeys(errors) or [""]
+    if last:
+        sys.stderr.writelines(f"tierscope: {one}\n" for one in others)
+        raise UserError(last)
+    return jobs
 
 
 @dataclass
@@ -149,7 +169,7 @@ class _Session:
             if name == "normal":
                 parts.append(f"{begins}{body(self.results)}\n")
                 continue
-            common = {key: str(given.value) for key, given in self.line.common.items()}
+            common = {key: str(given.value) for key, given in self.line.common.own.items()}
             parts.append(text(document(self.results, common, bins=name == "json+")))
         write_output(self.output, "".join(parts), "--output")
 
