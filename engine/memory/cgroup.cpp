@@ -16,13 +16,13 @@ bool has_item(std::string_view list, std::string_view item) {
   return false;
 }
 
-struct Mount {
+struct CgroupMount {
   std::string root;   // The cgroup that the mount shows at its top.
   std::string point;  // Where it is mounted.
 };
 
 // Mounts of cgroup v2 (no controller named) or of a v1 controller.
-std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view v1_controller) {
+std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_view v1_controller) {
   std::istringstream lines{std::string(mountinfo)};
   for (std::string line; std::getline(lines, line);) {
     const std::size_t dash = line.find(" - ");
@@ -30,7 +30,7 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view v1_
     std::istringstream head(line.substr(0, dash));
     std::istringstream tail(line.substr(dash + 3));
     std::string skipped;
-    Mount mount;
+    CgroupMount mount;
     head >> skipped >> skipped >> skipped >> mount.root >> mount.point;
     std::string type;
     std::string options;
@@ -45,7 +45,7 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view v1_
 
 // The path of a process's cgroup below the mount, "" for its top. A container may see only a part
 // of the tree, and its own place in it under a name from outside: the top is its own cgroup then.
-std::string below_mount(const Mount& mount, const std::string& path) {
+std::string below_mount(const CgroupMount& mount, const std::string& path) {
   if (path == "/" || path.find("/..") != std::string::npos) return "";
   if (mount.root == "/") return path;
   if (path.starts_with(mount.root + "/")) return path.substr(mount.root.size());

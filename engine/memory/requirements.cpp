@@ -121,7 +121,7 @@ struct Pool {
   std::size_t free;  // Pages that nobody uses or has reserved.
 };
 
-Pool read_pool(int node, std::size_t page_bytes) {
+Pool read_page_pool(int node, std::size_t page_bytes) {
   const std::string directory = hugetlb_pool(node, page_bytes);
   if (access(directory.c_str(), F_OK) != 0) {
     throw Unavailable(Cause::kPages,
@@ -170,15 +170,15 @@ std::vector<int> reachable_nodes(const Placement& placement) {
 
 void require_hugetlb(std::size_t count, std::size_t unit, const Placement& placement) {
   if (may_go_elsewhere(placement)) {
-    Pool all = read_pool(placement.nodes.front().node, unit);
+    Pool all = read_page_pool(placement.nodes.front().node, unit);
     all.free = 0;
-    for (const int node : reachable_nodes(placement)) all.free += read_pool(node, unit).free;
+    for (const int node : reachable_nodes(placement)) all.free += read_page_pool(node, unit).free;
     require_pool("the machine", all, count, unit);
   } else {
     const std::vector<PageBounds> bounds = allowed_pages(placement, count);
     for (std::size_t i = 0; i < bounds.size(); ++i) {
       const int node = placement.nodes[i].node;
-      require_pool(fmt::format("node {}", node), read_pool(node, unit), bounds[i].most, unit);
+      require_pool(fmt::format("node {}", node), read_page_pool(node, unit), bounds[i].most, unit);
     }
   }
   require_cgroup(unit >= kGiB ? "hugetlb.1GB" : "hugetlb.2MB", count * unit);

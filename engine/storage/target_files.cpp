@@ -23,6 +23,11 @@ int flags_of(bool writes, bool direct) {
   return (writes ? O_RDWR : O_RDONLY) | (direct ? O_DIRECT : 0) | O_CLOEXEC;
 }
 
+// /dev/null and /dev/zero are as large as anybody likes.
+bool has_no_data(const std::string& path, const struct stat& found) {
+  return S_ISCHR(found.st_mode) && (path == "/dev/null" || path == "/dev/zero");
+}
+
 }  // namespace
 
 TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t cell,
@@ -101,6 +106,10 @@ void TargetFiles::use(bool writes) {
                                                     .second_word = spec_.second_word});
     all = device_->size();
   }
+  if (has_no_data(spec_.path, found)) {
+    keeps_data_ = false;
+    all = spec_.size;
+  }
   names_.push_back(spec_.path);
   sizes_.push_back(spec_.size != 0 ? std::min(spec_.size, all) : all);
 }
@@ -126,6 +135,7 @@ std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
 Descriptor TargetFiles::open_other(bool writes, bool direct) const {
   const int flags = flags_of(writes, direct);
   if (device_) return Descriptor(device_->open(flags));
+  if (!keeps_data_) return Descriptor(::open(spec_.path.c_str(), flags));
   return Descriptor(open_foreign(spec_.path, spec_.overwrite, flags));
 }
 
