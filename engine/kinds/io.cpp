@@ -181,6 +181,7 @@ class Io : public State {
       count_from_now();
     }
     targets_.restart();
+    window_began_s_ = now_seconds();
     cpu_s_ = process_cpu_seconds();
   }
 
@@ -293,7 +294,11 @@ class Io : public State {
     targets_.count(number, threads_of_);
     sample.start_s = static_cast<double>(start_ns(number, threads_of_)) * 1e-9;
     sample.duration_s = pass_s > 0 ? pass_s : seconds / static_cast<double>(threads.size());
-    if (spec_.own_ends) sample.duration_s = longest;
+    if (spec_.own_ends) {
+      const double began_s = std::exchange(window_began_s_, now_seconds());
+      sample.duration_s = longest > 0 ? longest : window_began_s_ - began_s;
+      if (longest <= 0) sample.start_s = began_s;  // Nobody worked.
+    }
     const double cpu = process_cpu_seconds();
     samples_.fill(sample, threads, cpu - std::exchange(cpu_s_, cpu));
     return sample;
@@ -318,6 +323,7 @@ class Io : public State {
   std::vector<BlockCounts> counts_before_;
   double counting_since_s_ = 0;
   double cpu_s_ = 0;
+  double window_began_s_ = 0;
   double set_up_s_ = 0;
 };
 

@@ -177,14 +177,14 @@ void IoThread::begin(std::uint64_t sample, RunQueueDelay* queue) {
   last_sample_ = std::numeric_limits<std::uint64_t>::max();
   opened_ns_ = latest_ns_ = now_ns();
   usage_ = usage_of_thread();
-  const std::int64_t first_ns = opened_ns_ + in_ns(rule_.delay_s);
-  resume_ns_ = rule_.delay_s > 0 ? first_ns : 0;
+  first_ns_ = opened_ns_ + in_ns(rule_.delay_s);
+  resume_ns_ = rule_.delay_s > 0 ? first_ns_ : 0;
   spin_ns_ = kWakeUpNs;
-  counted_ns_ = first_ns + in_ns(rule_.ramp_s);
+  counted_ns_ = first_ns_ + in_ns(rule_.ramp_s);
   until_ns_ = counted_ns_ + in_ns(rule_.time_limit_s);
   if (rule_.search) {
     search_.emplace(*rule_.search, rule_.depth);
-    search_->begin(first_ns);
+    search_->begin(first_ns_);
     depth_ = search_->depth();
   }
   if (company_.flow != nullptr) company_.flow->weights += company_.weight;
@@ -198,8 +198,7 @@ void IoThread::begin_arrivals() {
   const auto make = [this](Due& due, double rate, std::uint64_t seed) {
     if (rate <= 0) return;
     due.arrivals = std::make_unique<Arrivals>(rate, pattern_.poisson, seed);
-    due.at_ns = opened_ns_ + in_ns(rule_.delay_s);
-    due.at_ns += static_cast<std::int64_t>(due.arrivals->next_ns());
+    due.at_ns = first_ns_ + static_cast<std::int64_t>(due.arrivals->next_ns());
   };
   make(due_[0], rule_.rate - rule_.write_rate, seed_);
   make(due_[1], rule_.write_rate, ~seed_);
@@ -252,6 +251,7 @@ void IoThread::begin_sample(std::uint64_t sample) {
 
 void IoThread::end_sample(std::int64_t now) {
   now_->end_ns = now;
+  now_->start_ns = std::clamp(first_ns_, now_->start_ns, now);  // The delay is nobody's time.
   if (queue_ != nullptr) now_->lost_s = queue_->lost_s();
   if (rule_.backend->synchronous) {  // One at a time.
     const std::uint64_t operations = now_->reads + now_->writes;
@@ -276,8 +276,7 @@ std::size_t IoThread::issue(std::int64_t now) {
     take_slot(operation);
     if (due != nullptr) {
       started_ns_[operation.slot] = due->at_ns;
-      due->at_ns =
-          opened_ns_ + in_ns(rule_.delay_s) + static_cast<std::int64_t>(due->arrivals->next_ns());
+      due->at_ns = first_ns_ + static_cast<std::int64_t>(due->arrivals->next_ns());
     }
     issued_bytes_ += operation.bytes;
     ++since_pause_;

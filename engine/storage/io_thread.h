@@ -208,6 +208,7 @@ class IoThread {
   std::uint64_t writes_since_fdatasync_ = 0;
   std::uint64_t since_pause_ = 0;     // Operations.
   std::uint64_t own_operations_ = 0;  // Of those that its flow counts.
+  std::int64_t first_ns_ = 0;         // When its delay ends.
   std::int64_t opened_ns_ = 0;        // When the run began.
   std::int64_t latest_ns_ = 0;        // That is known; not later than now.
   std::int64_t resume_ns_ = 0;        // When a pause ends; 0: there is none.

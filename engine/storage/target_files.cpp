@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "errors.h"
 #include "storage/foreign_file.h"
@@ -123,6 +124,9 @@ std::optional<std::uint32_t> TargetFiles::number(int file) const {
 std::uint64_t TargetFiles::purge() const { return spec_.purge ? device_->purge() : 0; }
 
 std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
+  // Threads open their files at the same time, and a file of several threads notes that it is open.
+  static std::mutex opening;
+  const std::lock_guard lock(opening);
   std::vector<Descriptor> files;
   for (const OwnedFile* const file : owned_) {
     file->check();

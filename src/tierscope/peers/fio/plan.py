@@ -29,6 +29,8 @@ from tierscope.plans.gpu import require_gpus
 MAX_CLONES = 256
 """Threads of jobs that run together."""
 _LEAST_FILE = 4096
+_OPERATIONS = 4
+"""Of each average where a rate is low, so that few of them are of nothing."""
 _STEADY_S = 1.0
 """Of each figure whose steadiness is judged, as in fio."""
 _POLICIES = {"bind": "bind", "prefer": "preferred", "interleave": "interleave"}
@@ -336,7 +338,10 @@ def _sample_s(job: Job) -> float:
         return _STEADY_S
     logged = any(job.log(name) for name in LOGS)
     window = job.of("latency_window") / 4 if job.of("latency_target") else math.inf
-    return float(min(job.log_s if logged else job.of("bwavgtime"), window))
+    if logged:
+        return job.log_s
+    paced = _OPERATIONS / job.rate if job.rate else 0.0
+    return float(min(max(job.of("bwavgtime"), paced), window))
 
 
 def _steadiness(job: Job) -> dict[str, Any]:
