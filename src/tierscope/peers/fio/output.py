@@ -44,6 +44,8 @@ _DEPTHS = {
     "iodepth_complete": ("completed", _CALLS),
 }
 """Where they are counted, and fio's names of the levels."""
+_JUDGED = 10
+"""Operations at a job's rate, of which fewer do not say whether it holds its ``rate_min``."""
 LIKE = "fio-3.33"
 """The version of fio whose options and output these are."""
 _PER_LINE = 4
@@ -361,7 +363,9 @@ def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
                 if not limit or clone.job.operation not in (direction, "mix"):
                     continue
                 found = seen.rates(metric, clone, part_of(stage, clone, direction))
-                least = min(_by_seconds(seen.series.durations, found), default=math.inf)
+                cycle = max(1.0, _JUDGED / clone.job.rate if clone.job.rate else 0.0)
+                cycles = _by_cycles(seen.series.durations, found, cycle)
+                least = min(cycles, default=math.inf)
                 if least < limit:
                     yield (
                         f"{clone.job.where(name)}: {clone.part} had {direction}s of {least:.0f} in "
@@ -369,14 +373,16 @@ def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
                     )
 
 
-def _by_seconds(durations: Sequence[float], found: Sequence[float]) -> Iterator[float]:
-    """Yield means over samples that last a second together."""
+def _by_cycles(
+    durations: Sequence[float], found: Sequence[float], cycle_s: float
+) -> Iterator[float]:
+    """Yield means over samples that last a cycle together."""
     seconds = amount = 0.0
     for length, rate in zip(durations[len(durations) - len(found) :], found, strict=True):
         if math.isnan(rate):
             continue
         seconds, amount = seconds + length, amount + rate * length
-        if seconds > 1 - 1e-3:
+        if seconds > cycle_s - 1e-3:
             yield amount / seconds
             seconds = amount = 0.0
 
