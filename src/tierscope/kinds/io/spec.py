@@ -246,8 +246,8 @@ class IoSpec(MeasurementSpec):
     series: TimeSeries | None = None
     """Preconditioning (until written) or the write-saturation curve (until steady) of a device."""
     own_ends: bool = False
-    """Each thread ends by its own amount or time limit, and the samples when all have ended. Samples
-    in which no operation ended have no rate."""
+    """Each thread ends by its own amount or time limit, and the samples when all have ended.
+    Samples in which no operation ended have no rate."""
     ends_steady: Steady | None = None
     """With ``own_ends``: all jobs end then, if they have not ended before."""
 
