@@ -1,6 +1,7 @@
 """The spec of io: operations on files and devices, alone, together and by all hosts of a fleet."""
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -505,11 +506,23 @@ def _buffer_bytes(pattern: IoPattern) -> int:
     return buffer * pattern.depth * (2 if pattern.operation == "mix" else 1)
 
 
+_USUAL = ("run", "same", "random_percent", "stride", "by_turns", "delay_s")
+"""Fields that identities leave out where they have their default."""
+_PARTS = ("distribution", "strided", "think", "search", "write_blocks")
+"""Fields with fields of their own, which identities have as one text."""
+
+
 def _said(pattern: IoPattern) -> dict[str, Any]:
     """Return what identities say of a pattern: flat, without what is usual."""
     found = pattern.as_recorded()
     if not pattern.ramp_s:
         found.pop("ramp_s", None)
+    for name in _USUAL:
+        if getattr(pattern, name) == IoPattern.model_fields[name].default:
+            found.pop(name, None)
+    for name in _PARTS:
+        if found.get(name) is not None:
+            found[name] = json.dumps(pattern.model_dump(include={name})[name])
     if pattern.blocks:
         found["blocks"] = ",".join(f"{b.bytes}:{b.weight}" for b in pattern.blocks)
     return found
