@@ -152,7 +152,7 @@ void IoThread::idle(const std::atomic<bool>& stop) {
     if (latest_ns_ < resume_ns_) return;
     resume_ns_ = 0;
     if (search_) search_->begin(latest_ns_);
-  } else if (rule_.think_every != 0 && since_pause_ >= rule_.think_every) {
+  } else if (pauses()) {
     pause();
   } else if (is_open()) {
     nap_until(next_due().at_ns, kWakeUpNs, stop);
@@ -206,6 +206,7 @@ void IoThread::begin_arrivals() {
 
 // Whether the threads that it shares a flow with have made less than their share.
 bool IoThread::is_ahead() const {
+  if (company_.flow == nullptr) return false;
   const IoFlow& flow = *company_.flow;
   const double all = static_cast<double>(flow.operations.load(std::memory_order_relaxed));
   const double weights = static_cast<double>(flow.weights.load(std::memory_order_relaxed));
@@ -267,8 +268,7 @@ std::size_t IoThread::issue(std::int64_t now) {
   batch_.clear();
   if (is_open()) latest_ns_ = now;
   while (in_flight_ + batch_.size() < depth_ && batch_.size() < rule_.batch && !issued_all()) {
-    if (rule_.think_every != 0 && since_pause_ >= rule_.think_every) break;
-    if (company_.flow != nullptr && is_ahead()) break;
+    if (pauses() || is_ahead()) break;
     Due* const due = is_open() ? &next_due() : nullptr;
     if (due != nullptr && due->at_ns > now) break;
     const bool apart = due != nullptr && due_[1].arrivals != nullptr;
@@ -346,7 +346,7 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
 }
 
 void IoThread::search_depth(std::uint64_t latency_ns, std::int64_t now) {
-  if (resume_ns_ != 0) return;  // Of the depth before.
+  if (!search_ || resume_ns_ != 0) return;  // Of the depth before.
   const DepthSearch::Step step = search_->note(latency_ns, now);
   if (step == DepthSearch::Step::kNone) return;
   if (step == DepthSearch::Step::kOver) {

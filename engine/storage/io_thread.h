@@ -165,6 +165,7 @@ class IoThread {
   void pause();
   void nap_until(std::int64_t at_ns, std::int64_t spin_ns, const std::atomic<bool>& stop);
   bool is_ahead() const;
+  bool pauses() const { return rule_.think_every != 0 && since_pause_ >= rule_.think_every; }
   void search_depth(std::uint64_t latency_ns, std::int64_t now);
   bool is_open() const { return due_[0].arrivals != nullptr; }
   Due& next_due() { return due_[1].arrivals && due_[1].at_ns < due_[0].at_ns ? due_[1] : due_[0]; }

@@ -169,10 +169,9 @@ std::uint64_t RequestStream::random_unit() {
     return last_;
   }
   left_ = pattern_.run - 1;
+  if (zipf_) return zipf_->next(state_);
   const auto units = static_cast<double>(units_);
   switch (pattern_.order) {
-    case IoOrder::kZipf:
-      return zipf_->next(state_);
     case IoOrder::kPareto: {
       const double power = std::log(pattern_.skew) / std::log(1 - pattern_.skew);
       auto rank = static_cast<std::uint64_t>((units - 1) * std::pow(uniform(choices_), power));
@@ -255,6 +254,7 @@ void RequestStream::place_on_next_file(IoRequest& operation) {
 }
 
 void RequestStream::place_in_zone(IoRequest& operation) {
+  if (!pattern_.strided) return;
   const StridedZones& zones = *pattern_.strided;
   if (moved_ + operation.bytes > zones.bytes) {
     moved_ = 0;

@@ -166,7 +166,7 @@ def test_a_flow_keeps_the_ratio_of_weights(fio: Fio) -> None:
     )
     few, many = jobs_of(fio("--output-format=json", "-", text=text))
     ratio = many["read"]["total_ios"] / few["read"]["total_ios"]
-    assert 3.5 < ratio < 4.5
+    assert 2 < ratio < 6
 
 
 @pytest.mark.parametrize(
