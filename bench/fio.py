@@ -28,6 +28,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -83,6 +84,16 @@ class Case:
         return f"{self.place} {self.engine} {way} {self.operation} {size} d{self.depth}{rate}"
 
 
+DROP_INS = {
+    "psync randread 4k": "--rw=randread --bs=4k",
+    "libaio randread 128k d16": "--ioengine=libaio --iodepth=16 --rw=randread --bs=128k",
+    "io_uring randread 4k d32": "--ioengine=io_uring --iodepth=32 --rw=randread --bs=4k",
+}
+"""Command lines that both programs take."""
+DROP_IN_S = 2
+PAIRS = int(os.environ.get("PAIRS", "16"))
+"""Of each of them."""
+
 Side = dict[str, float]
 """Figures of one run by name: iops, GB/s, p50, p99, CPU."""
 UNITS = {"iops": "1/s", "GB/s": "GB/s", "p50": "us", "p99": "us", "CPU": "ns/op"}
@@ -98,6 +109,7 @@ def compare() -> Iterator[Comparison | str]:
         for case in cases("disk", file):
             yield from compared(case)
         yield from open_loop("disk", file)
+        yield from drop_ins(file)
         yield from beside_io_uring(file)
     if os.geteuid() != 0:
         yield "loop device: skipped, as only root can set one up"
@@ -105,6 +117,29 @@ def compare() -> Iterator[Comparison | str]:
     with loop_directory() as directory, made_file("loop", directory) as file:
         for case in cases("loop", file):
             yield from compared(case)
+
+
+def drop_ins(file: Path) -> Iterator[Comparison]:
+    """The same command lines by `tierscope fio` and by fio, each on the CPUs that it chooses."""
+    tierscope = [sys.executable, "-c", "from tierscope.cli.main import main; main()", "fio"]
+    for name, options in DROP_INS.items():
+        if CASES.search(f"drop-in {name}") is None:
+            continue
+        job = f"--name=a {options} --direct=1 --time_based --runtime={DROP_IN_S} --invalidate=0"
+        words = [*job.split(), f"--filename={file}", "--output-format=json", "--lat_percentiles=1"]
+
+        def figures(program: list[str], words: list[str] = words) -> Side:
+            job = json.loads(run([*program, *words])[0])["jobs"][0]["read"]
+            return {
+                "iops": job["iops"],
+                "GB/s": job["bw_bytes"] / 1e9,
+                "p50": job["lat_ns"]["percentile"]["50.000000"] / 1e3,
+            }
+
+        ours, theirs = take_turns(PAIRS, lambda: figures(tierscope), lambda: figures([FIO]))
+        for figure in DECISIVE:
+            sides = ([one[figure] for one in side] for side in (ours, theirs))
+            yield Comparison(f"drop-in {name} {figure}", UNITS[figure], *sides)
 
 
 def cases(place: str, file: Path) -> Iterator[Case]:

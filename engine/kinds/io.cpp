@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -71,7 +72,8 @@ class Io : public State {
     if (jobs_.empty()) {
       std::size_t first = 0;
       for (const IoJobSpec& job : spec_.jobs) {
-        jobs_.push_back(std::make_unique<IoJob>(job, leases.files(), first));
+        jobs_.push_back(
+            std::make_unique<IoJob>(job, leases.files(), first, spec_.own_ends, company_of(job)));
         first += job.threads.size();
       }
       std::vector<dev_t> devices;
@@ -104,12 +106,14 @@ class Io : public State {
                   .watched_cpus = watched_cpus(*team_),
                   .distributions = samples_.distributions()};
     series.keep_disturbed = true;
+    if (spec_.own_ends) series.was_last = [this] { return all_ended_; };
     return {series};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
     runner_->stop();
     if (watch_) watch_->stop();
+    if (spec_.own_ends) targets_.note_ends(threads_of_);
     std::vector<const Region*> regions;
     for (const auto& job : jobs_) {
       if (job->region() != nullptr) regions.push_back(job->region());
@@ -120,6 +124,7 @@ class Io : public State {
     nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
     targets_.observe(io);
+    if (steady_) observe_steady(io);
     std::vector<std::string> verified;
     for (const auto& job : jobs_) {
       job->observe(io);
@@ -144,11 +149,29 @@ class Io : public State {
     }
   }
 
-  bool by_time() const { return spec_.work.amount == 0; }
+  bool by_time() const { return spec_.work.amount == 0 || spec_.own_ends; }
+
+  IoCompany company_of(const IoJobSpec& job) {
+    IoCompany company;
+    company.all_ended = &ends_[kAll];
+    if (job.group >= 0) company.group_ended = &ends_[job.group];
+    if (!job.ends.empty())
+      company.ends = job.ends == "all" ? company.all_ended : company.group_ended;
+    if (job.flow >= 0) {
+      company.flow = &flows_[job.flow];
+      company.weight = job.flow_weight;
+      company.flow_sleep_s = job.flow_sleep_s;
+    }
+    return company;
+  }
 
   void start() {
     const double begin = now_seconds();
     if (watch_) watch_->restart();
+    for (auto& [number, ended] : ends_) ended = false;
+    for (auto& [number, flow] : flows_) flow.operations = flow.weights = 0;
+    steady_.reset();
+    if (spec_.steady) steady_.emplace(*spec_.steady, spec_.sampling.sample_s);
     drives_->restart();  // Before the first operation: an array and its members are read in turn.
     runner_->start();
     set_up_s_ += now_seconds() - begin;
@@ -158,6 +181,7 @@ class Io : public State {
       drives_->restart();
     }
     targets_.restart();
+    window_began_s_ = now_seconds();
     cpu_s_ = process_cpu_seconds();
   }
 
@@ -173,9 +197,44 @@ class Io : public State {
 
   // A sample of so many seconds, cut out of operations that go on without a pause.
   Sample window() {
-    sleep_for(spec_.sampling.sample_s);
-    const std::uint64_t sample = runner_->end_sample();
-    return sample_of(sample, 0);
+    if (!spec_.own_ends) {
+      sleep_for(spec_.sampling.sample_s);
+      return sample_of(runner_->end_sample(), 0);
+    }
+    all_ended_ = runner_->wait_for_end(spec_.sampling.sample_s);
+    const std::uint64_t number = runner_->end_sample();
+    Sample sample = sample_of(number, 0);
+    if (steady_ && !all_ended_ && !steady_->attained() && steady_->add(steady_figure(number))) {
+      runner_->ask_to_stop();
+    }
+    return sample;
+  }
+
+  double steady_figure(std::uint64_t number) const {
+    double operations = 0;
+    double bytes = 0;
+    double waited = 0;
+    for (IoThread* const thread : threads_) {
+      const Tally& tally = thread->tally(number);
+      operations += static_cast<double>(tally.reads + tally.writes);
+      bytes += static_cast<double>(tally.bytes_read + tally.bytes_written);
+      waited += tally.of_reads.latency.sum() + tally.of_writes.latency.sum();
+    }
+    switch (spec_.steady->figure) {
+      case SteadyRule::Figure::kIops:
+        return operations / spec_.sampling.sample_s;
+      case SteadyRule::Figure::kBandwidth:
+        return bytes / spec_.sampling.sample_s;
+      case SteadyRule::Figure::kLatency:
+        return operations > 0 ? waited / operations : 0;
+    }
+    return 0;
+  }
+
+  void observe_steady(nlohmann::ordered_json& io) const {
+    io["steady"] = {{"attained", steady_->attained()},   {"criterion", steady_->criterion()},
+                    {"mean", steady_->mean()},           {"slope", steady_->slope()},
+                    {"deviation", steady_->deviation()}, {"figures", steady_->figures()}};
   }
 
   // A sample in which each thread moves its amount.
@@ -192,18 +251,26 @@ class Io : public State {
     Sample sample{};
     std::vector<ThreadSample> threads;
     double seconds = 0;
+    double longest = 0;
     for (std::size_t job = 0; job < threads_of_.size(); ++job) {
       for (IoThread* const thread : threads_of_[job]) {
         const Tally& tally = thread->tally(number);
         const double own = static_cast<double>(tally.end_ns - tally.start_ns) * 1e-9;
         seconds += own;
+        longest = std::max(longest, own);
         threads.push_back({.job = job, .tally = &tally, .seconds = pass_s > 0 ? pass_s : own});
+        if (threads.back().seconds <= 0) continue;  // It had ended before.
         sample.lost_share = std::max(sample.lost_share, tally.lost_s / threads.back().seconds);
       }
     }
     targets_.count(number, threads_of_);
     sample.start_s = static_cast<double>(start_ns(number, threads_of_)) * 1e-9;
     sample.duration_s = pass_s > 0 ? pass_s : seconds / static_cast<double>(threads.size());
+    if (spec_.own_ends) {
+      const double began_s = std::exchange(window_began_s_, now_seconds());
+      sample.duration_s = longest > 0 ? longest : window_began_s_ - began_s;
+      if (longest <= 0) sample.start_s = began_s;  // Nobody worked.
+    }
     const double cpu = process_cpu_seconds();
     samples_.fill(sample, threads, cpu - std::exchange(cpu_s_, cpu));
     return sample;
@@ -213,6 +280,11 @@ class Io : public State {
   IoSamples samples_;
   IoTargets targets_;
   CpuSets cpus_;  // Of each thread.
+  static constexpr int kAll = -1;
+  std::map<int, std::atomic<bool>> ends_;  // By groups of jobs, and of all.
+  std::map<int, IoFlow> flows_;
+  std::optional<SteadyState> steady_;
+  bool all_ended_ = false;
   std::vector<std::unique_ptr<IoJob>> jobs_;
   std::vector<IoThread*> threads_;                      // Of all jobs, one job after the other.
   std::vector<std::span<IoThread* const>> threads_of_;  // Those of each job.
@@ -221,6 +293,7 @@ class Io : public State {
   std::unique_ptr<DriveWatch> drives_;
   std::unique_ptr<GpuIoWatch> watch_;  // Where GPUs take part.
   double cpu_s_ = 0;
+  double window_began_s_ = 0;
   double set_up_s_ = 0;
 };
 

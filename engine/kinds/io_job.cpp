@@ -17,26 +17,40 @@ namespace {
 // each write, inside the figure: that is done only where every block is verified.
 std::uint32_t cell_bytes_of(const IoWork& spec) {
   if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
+  if (!spec.backend->moves) return 0;
   const IoPattern& pattern = spec.pattern;
   std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
   for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
   return cell_bytes_for(step);
 }
 
-IoRule rule_of(const IoWork& spec) {
-  return {.backend = spec.backend,
-          .depth = spec.depth,
-          .batch = spec.batch,
-          .amount = spec.amount,
-          .fsync = spec.fsync,
-          .fdatasync = spec.fdatasync,
-          .end_fsync = spec.end_fsync,
-          .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads)};
+IoRule rule_of(const IoWork& spec, bool own_ends) {
+  const auto threads = static_cast<double>(spec.threads);
+  IoRule rule{.backend = spec.backend,
+              .depth = spec.depth,
+              .batch = spec.batch,
+              .amount = spec.amount,
+              .fsync = spec.fsync,
+              .fdatasync = spec.fdatasync,
+              .end_fsync = spec.end_fsync,
+              .rate = spec.pattern.rate.value_or(0) / threads,
+              .write_rate = spec.pattern.write_rate.value_or(0) / threads,
+              .delay_s = spec.delay_s,
+              .think_every = spec.think_every,
+              .think_s = spec.think_s,
+              .think_spin_s = spec.think_spin_s,
+              .search = spec.search};
+  if (own_ends) {
+    rule.time_limit_s = spec.time_limit_s;
+    rule.ramp_s = spec.ramp_s;
+  }
+  return rule;
 }
 
 }  // namespace
 
-IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first)
+IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_ends,
+             IoCompany company)
     : job_(job),
       spec_(job.work),
       first_(first),
@@ -46,7 +60,8 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first)
       verification_(files_, cell_bytes_),
       stride_((std::size_t{spec_.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
               kCellBytes),
-      rule_(rule_of(spec_)),
+      rule_(rule_of(spec_, own_ends)),
+      company_(company),
       work_(job.threads.size()) {
   make_threads();
 }
@@ -76,7 +91,7 @@ void IoJob::make_threads() {
                          ranges_of_thread(spec_.pattern, files_.sizes(), i, threads, job_.shared),
                          first_ + i, share);
     threads_.emplace_back(spec_.pattern, rule_, std::move(stream), files_.names(), hooks_of(i),
-                          spec_.pattern.seed + first_ + i);
+                          spec_.pattern.seed + first_ + i, company_);
   }
 }
 
@@ -125,13 +140,20 @@ void IoJob::check_verifiable() const {
 // What is going to be written; headers are stamped before each write.
 void IoJob::fill_buffers(std::size_t index) {
   Work& work = work_[index];
-  const std::uint32_t cell_bytes = verification_.cell_bytes();
   for (std::uint32_t slot = 0; slot < slots(); ++slot) {
     const std::span<std::byte> buffer = work.buffers.block(slot, stride_);
-    tierscope::prepare(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills,
-                       spec_.compressible, cell_bytes != 0 ? cell_bytes : kCellBytes);
+    make_contents(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills);
     work.buffers.send(slot, stride_);
     verification_.add_image(buffer.first(spec_.pattern.largest_block()));
+  }
+}
+
+void IoJob::make_contents(std::span<std::byte> buffer, std::uint64_t seed) const {
+  const std::uint32_t cell_bytes = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
+  if (spec_.fill.empty()) {
+    tierscope::prepare(buffer, seed, spec_.compressible, cell_bytes);
+  } else {
+    tierscope::repeat(buffer, std::as_bytes(std::span(spec_.fill)), cell_bytes);
   }
 }
 
@@ -174,7 +196,7 @@ void IoJob::lease_buffers(Leases& leases, Team& team) {
   const std::optional<Placement>& placement = job_.buffers.placement;
   if (!placement) {
     refuse_unsound(*spec_.backend, job_.buffers.memory);
-    const bool registered = spec_.registered && spec_.backend->name.starts_with("cufile");
+    const bool registered = spec_.registered_buffers && spec_.backend->name.starts_with("cufile");
     for (Work& work : work_) {
       work.buffers.place_beside_gpu({.gpu = job_.buffers.gpu,
                                      .memory = job_.buffers.memory,
@@ -209,7 +231,8 @@ void IoJob::prepare(std::size_t thread) {
                            .buffer_bytes = stride_,
                            .writes = spec_.pattern.writes(),
                            .direct = spec_.direct,
-                           .registered = spec_.registered,
+                           .registered_buffers = spec_.registered_buffers,
+                           .registered_files = spec_.registered_files,
                            .sqpoll = spec_.sqpoll,
                            .iopoll = spec_.iopoll,
                            .gpu = job_.buffers.gpu});
@@ -221,8 +244,7 @@ void IoJob::before_write(Work& work, const IoRequest& operation) {
   if (cell_bytes == 0) return;
   const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
   if (spec_.refill) {
-    tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
-                       spec_.compressible, cell_bytes);
+    make_contents(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills);
   }
   verification_.stamp(block, operation);
   work.buffers.send(operation.slot, operation.bytes);
@@ -256,6 +278,7 @@ void IoJob::observe(nlohmann::ordered_json& io) {
 }
 
 std::string IoJob::verify() {
+  if (!spec_.backend->moves || !files_.keeps_data()) return "";
   const bool headers = verification_.cell_bytes() != 0;
   if (!spec_.pattern.writes()) return headers ? verify_buffers() : "";
   // Blocks of several sizes overlap, so that without headers nobody knows which is whose.

@@ -27,7 +27,8 @@ struct IoRepetition {
 class IoJob {
  public:
   // `first` is the number of its first thread among all of the measurement's. Makes the files.
-  IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first);
+  // `company` is what its threads share with those of other jobs.
+  IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_ends, IoCompany company);
 
   // Before each repetition: leases buffers, fills those to be written, makes the threads.
   void open(Leases& leases, Team& team, const IoRepetition& repetition);
@@ -68,6 +69,7 @@ class IoJob {
   void lease_buffers(Leases& leases, Team& team);
   void check_verifiable() const;
   void fill_buffers(std::size_t index);
+  void make_contents(std::span<std::byte> buffer, std::uint64_t seed) const;
   void make_threads();
   BlockHooks hooks_of(std::size_t index);
   void before_write(Work& work, const IoRequest& operation);
@@ -85,6 +87,7 @@ class IoJob {
   IoVerification verification_;
   std::size_t stride_;  // From one buffer to the next.
   IoRule rule_;
+  IoCompany company_;
   std::deque<Work> work_;
   std::deque<IoThread> threads_;
   const Region* region_ = nullptr;

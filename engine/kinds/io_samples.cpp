@@ -24,7 +24,7 @@ struct Times {
 
 }  // namespace
 
-IoSamples::IoSamples(const IoSpec& spec) {
+IoSamples::IoSamples(const IoSpec& spec) : own_ends_(spec.own_ends) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(spec.jobs, holds); };
   by_iops_ =
       !any([](const IoJobSpec& job) { return job.work.pattern.largest_block() >= kBandwidthFrom; });
@@ -98,6 +98,7 @@ void IoSamples::fill_rates(Sample& sample, const Part& part,
     operations += static_cast<double>(count) / thread.seconds;
     bytes += static_cast<double>(moved) / thread.seconds;
   }
+  if (own_ends_ && operations == 0) operations = bytes = std::numeric_limits<double>::quiet_NaN();
   sample.values.push_back(by_iops_ ? operations : bytes);
   sample.values.push_back(by_iops_ ? bytes : operations);
 }

@@ -50,6 +50,7 @@ class IoSamples {
   bool by_iops_;       // IOPS come before bandwidth.
   bool asynchronous_;  // Submission and completion are told apart.
   bool syncs_;
+  bool own_ends_;  // Samples in which nothing ended have no rate: jobs wait, pause and end.
 };
 
 }  // namespace tierscope

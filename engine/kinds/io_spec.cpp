@@ -54,14 +54,75 @@ TargetSpec read_files(const Reader& files) {
   return target;
 }
 
-void read_blocks(const Reader& pattern, IoPattern& found) {
-  for (const Reader& block : pattern.objects("blocks")) {
-    found.blocks.push_back({.bytes = block.integer<std::uint32_t>("bytes"),
-                            .weight = block.integer<std::uint32_t>("weight")});
+std::vector<BlockShare> read_shares(const Reader& pattern, std::string_view key) {
+  std::vector<BlockShare> found;
+  for (const Reader& block : pattern.objects(key)) {
+    found.push_back({.bytes = block.integer<std::uint32_t>("bytes"),
+                     .weight = block.integer<std::uint32_t>("weight")});
   }
+  return found;
+}
+
+void read_blocks(const Reader& pattern, IoPattern& found) {
+  found.blocks = read_shares(pattern, "blocks");
+  found.write_blocks = read_shares(pattern, "write_blocks");
   if (found.blocks.empty()) {
     found.blocks = {{.bytes = pattern.integer<std::uint32_t>("block_size"), .weight = 1}};
   }
+}
+
+void read_distribution(const Reader& distribution, IoPattern& found) {
+  if (distribution.has("pareto")) {
+    found.order = IoOrder::kPareto;
+    found.skew = distribution.number("pareto");
+  } else if (distribution.has("normal")) {
+    found.order = IoOrder::kNormal;
+    found.skew = distribution.number("normal");
+  } else {
+    found.order = IoOrder::kZoned;
+    for (const Reader& zone : distribution.objects("zones")) {
+      found.zones.push_back({.accesses = zone.number("accesses"), .size = zone.number("size")});
+    }
+  }
+}
+
+void read_order(const Reader& pattern, IoPattern& found) {
+  if (pattern.has("distribution")) read_distribution(pattern.object("distribution"), found);
+  if (pattern.has("zipf")) found.skew = pattern.number("zipf");
+  found.stride = pattern.integer<std::int64_t>("stride");
+  found.run = pattern.integer<std::uint32_t>("run");
+  found.same = pattern.boolean("same");
+  found.random_percent = pattern.integer<int>("random_percent");
+  found.by_turns = pattern.boolean("by_turns");
+  if (!pattern.has("strided")) return;
+  const Reader strided = pattern.object("strided");
+  found.strided = StridedZones{.bytes = strided.integer<std::uint64_t>("bytes"),
+                               .range = strided.integer<std::uint64_t>("range"),
+                               .skip = strided.integer<std::uint64_t>("skip")};
+}
+
+void read_pauses(const Reader& pattern, IoWork& work) {
+  work.delay_s = pattern.number("delay_s");
+  if (pattern.has("think")) {
+    const Reader think = pattern.object("think");
+    work.think_every = think.integer<std::uint64_t>("every");
+    work.think_s = think.number("pause_s");
+    work.think_spin_s = think.number("spin_s");
+  }
+  if (!pattern.has("search")) return;
+  const Reader search = pattern.object("search");
+  work.search = DepthSearchRule{.target_s = search.number("target_s"),
+                                .percent = search.number("percent"),
+                                .window_s = search.number("window_s")};
+}
+
+// Pairs of hexadecimal digits.
+std::string read_bytes(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
 }
 
 IoPattern read_pattern(const Reader& pattern) {
@@ -75,7 +136,7 @@ IoPattern read_pattern(const Reader& pattern) {
   found.operation = pattern.choice("operation", kOperations);
   found.order = pattern.choice("order", kOrders);
   if (pattern.has("read_percent")) found.read_percent = pattern.integer<int>("read_percent");
-  if (pattern.has("zipf")) found.zipf = pattern.number("zipf");
+  read_order(pattern, found);
   read_blocks(pattern, found);
   found.align =
       pattern.has("align") ? pattern.integer<std::uint64_t>("align") : found.smallest_block();
@@ -83,6 +144,7 @@ IoPattern read_pattern(const Reader& pattern) {
   found.offset = pattern.integer<std::uint64_t>("offset");
   if (pattern.has("range")) found.range = pattern.integer<std::uint64_t>("range");
   if (pattern.has("rate")) found.rate = pattern.number("rate");
+  if (pattern.has("write_rate")) found.write_rate = pattern.number("write_rate");
   found.poisson = pattern.has("arrivals") && pattern.text("arrivals") == "poisson";
   found.seed = pattern.integer<std::uint64_t>("seed");
   return found;
@@ -105,7 +167,9 @@ IoWork read_work(const Reader& pattern) {
   work.direct = pattern.boolean("direct");
   work.depth = pattern.integer<std::uint32_t>("depth");
   work.batch = pattern.has("batch") ? pattern.integer<std::uint32_t>("batch") : work.depth;
-  work.registered = pattern.boolean("registered");
+  const std::string only = pattern.has("register_only") ? pattern.text("register_only") : "";
+  work.registered_buffers = pattern.boolean("registered") && only != "files";
+  work.registered_files = pattern.boolean("registered") && only != "buffers";
   work.sqpoll = pattern.boolean("sqpoll");
   work.iopoll = pattern.boolean("iopoll");
   work.fsync = pattern.integer<std::uint64_t>("fsync");
@@ -113,10 +177,12 @@ IoWork read_work(const Reader& pattern) {
   work.end_fsync = pattern.boolean("end_fsync");
   work.refill = pattern.boolean("refill");
   work.compressible = pattern.integer<int>("compressible");
+  if (pattern.has("fill")) work.fill = read_bytes(pattern.text("fill"));
   if (pattern.has("amount")) work.amount = pattern.integer<std::uint64_t>("amount");
   work.time_limit_s = pattern.has("time_limit_s") ? pattern.number("time_limit_s")
                                                   : std::numeric_limits<double>::infinity();
   work.ramp_s = pattern.has("ramp_s") ? pattern.number("ramp_s") : 0;
+  read_pauses(pattern, work);
   work.verify = pattern.boolean("verify");
   if (pattern.has("require")) work.require = pattern.text("require");
   work.cache = read_cache(pattern, work.direct);
@@ -161,12 +227,33 @@ IoJobSpec read_job(const Reader& job) {
   const auto count = static_cast<std::size_t>(found.files.count);
   job.check(tables::kIoJobFiles,
             !made || found.shared || count == 1 || count == found.threads.size());
+  if (job.has("group")) found.group = job.integer<int>("group");
+  if (job.has("ends")) found.ends = job.text("ends");
+  if (job.has("flow")) {
+    const Reader flow = job.object("flow");
+    found.flow = flow.integer<int>("number");
+    found.flow_weight = flow.integer<std::uint64_t>("weight");
+    found.flow_sleep_s = flow.number("sleep_s");
+  }
   found.own = job.has("pattern");
   if (found.own) {
     found.work = read_work(job.object("pattern"));
     found.work.threads = found.threads.size();
   }
   return found;
+}
+
+SteadyRule read_steady(const Reader& steady) {
+  static constexpr std::array<std::pair<std::string_view, SteadyRule::Figure>, 3> kFigures{
+      {{"iops", SteadyRule::Figure::kIops},
+       {"bandwidth", SteadyRule::Figure::kBandwidth},
+       {"latency", SteadyRule::Figure::kLatency}}};
+  return {.figure = steady.choice("figure", kFigures),
+          .slope = steady.boolean("slope"),
+          .limit = steady.number("limit"),
+          .of_the_mean = steady.boolean("of_the_mean"),
+          .duration_s = steady.number("duration_s"),
+          .ramp_s = steady.number("ramp_s")};
 }
 
 }  // namespace
@@ -191,16 +278,20 @@ IoSpec read_io_spec(const ObjectReader& measurement) {
   for (const Reader& job : measurement.objects("jobs")) spec.jobs.push_back(read_job(job));
   const Reader pattern = measurement.object("pattern");
   spec.work = read_work(pattern);
+  spec.own_ends = measurement.boolean("own_ends");
+  if (measurement.has("ends_steady")) {
+    spec.steady = read_steady(measurement.object("ends_steady"));
+  }
   for (const IoJobSpec& job : spec.jobs) {
     if (!job.own) spec.work.threads += job.threads.size();
   }
   for (IoJobSpec& job : spec.jobs) {
     if (job.own) {
-      check_together(measurement, spec.work, job.work);
+      check_together(measurement, spec, job.work);
     } else {
       job.work = spec.work;
     }
-    check_job(measurement, job);
+    check_job(measurement, spec, job);
     take_part(pattern, job);
   }
   check_series(measurement, spec);

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "kinds/io_steady.h"
 #include "memory/placement.h"
 #include "protocol/object_reader.h"
 #include "sampling/rule.h"
+#include "storage/io_thread.h"
 #include "storage/pattern.h"
 #include "storage/target_files.h"
 #include "threads/cpu_sets.h"
@@ -35,7 +37,8 @@ struct IoWork {
   std::uint32_t depth;
   std::uint32_t batch;
   bool direct;
-  bool registered;
+  bool registered_buffers;
+  bool registered_files;
   bool sqpoll;
   bool iopoll;
   std::uint64_t fsync;
@@ -43,9 +46,15 @@ struct IoWork {
   bool end_fsync;
   bool refill;
   int compressible;
+  std::string fill;      // Bytes that data repeats; empty: it is random.
   std::uint64_t amount;  // Bytes of each thread in a repetition; 0: until its time is over.
   double time_limit_s;  // After which a repetition of an amount ends; infinite where there is none.
   double ramp_s;        // Of operations before the first sample of a repetition.
+  double delay_s;       // Before its first operation.
+  std::uint64_t think_every;
+  double think_s;
+  double think_spin_s;
+  std::optional<DepthSearchRule> search;
   bool verify;
   CacheState cache;
   std::string require;
@@ -57,8 +66,13 @@ struct IoJobSpec {
   CpuSets threads;  // The CPUs that each may run on.
   IoBuffers buffers;
   TargetSpec files;
-  bool shared;  // All threads go over all files.
-  bool own;     // It has a pattern of its own.
+  bool shared;       // All threads go over all files.
+  bool own;          // It has a pattern of its own.
+  int group = -1;    // Of jobs that run together; -1: none.
+  std::string ends;  // "group", "all": which jobs end when it does; empty: none.
+  int flow = -1;     // Jobs with the same number make operations by their weights.
+  std::uint64_t flow_weight = 0;
+  double flow_sleep_s = 0;
   IoWork work;  // By its own pattern, else by that of the measurement.
 };
 
@@ -66,6 +80,8 @@ struct IoSpec {
   SamplingRule sampling;
   std::vector<IoJobSpec> jobs;
   IoWork work;
+  bool own_ends;  // Each thread ends by its own amount or time, and samples when all have.
+  std::optional<SteadyRule> steady;
 };
 
 // Parts of it that another kind has, too; they throw PlanError.

@@ -11,24 +11,43 @@ using Jobs = std::span<const std::span<IoThread* const>>;
 std::int64_t start_ns(std::uint64_t number, Jobs jobs) {
   std::int64_t start = std::numeric_limits<std::int64_t>::max();
   for (const auto& threads : jobs) {
-    for (IoThread* const thread : threads) start = std::min(start, thread->tally(number).start_ns);
+    for (IoThread* const thread : threads) {
+      const Tally& tally = thread->tally(number);
+      if (tally.end_ns != 0) start = std::min(start, tally.start_ns);
+    }
   }
   return start;
 }
 
 IoTargets::IoTargets(const IoSpec& spec) : spec_(spec) {}
 
-void IoTargets::restart() { done_.assign(spec_.jobs.size(), Done{}); }
+void IoTargets::restart() {
+  done_.assign(spec_.jobs.size(), Done{});
+  samples_ = 0;
+}
 
 void IoTargets::count(std::uint64_t number, Jobs jobs) {
   for (std::size_t job = 0; job < jobs.size(); ++job) {
     Done& done = done_[job];
     for (IoThread* const thread : jobs[job]) {
       const Tally& tally = thread->tally(number);
+      if (tally.restarted) done = {.counted_from = samples_};
+      done.usage.add(tally.usage);
+      done.depths.add(tally.depths);
       done.reads += tally.reads;
       done.writes += tally.writes;
       done.bytes_read += tally.bytes_read;
       done.bytes_written += tally.bytes_written;
+    }
+  }
+  ++samples_;
+}
+
+void IoTargets::note_ends(Jobs jobs) {
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    for (const IoThread* const thread : jobs[job]) {
+      done_[job].worked_s = std::max(done_[job].worked_s, thread->worked_s());
+      done_[job].depth = thread->depth();
     }
   }
 }
@@ -56,7 +75,11 @@ void IoTargets::observe(nlohmann::ordered_json& io) const {
     all.bytes_written += done.bytes_written;
     all.first_finisher_s = std::min(all.first_finisher_s, done.first_finisher_s);
     all.last_finisher_s = std::max(all.last_finisher_s, done.last_finisher_s);
+    all.worked_s = std::max(all.worked_s, done.worked_s);
+    all.usage.add(done.usage);
+    all.depths.add(done.depths);
   }
+  if (done_.size() == 1) all = done_.front();
   write(all, io);
   if (spec_.jobs.size() < 2) return;
   for (std::size_t job = 0; job < done_.size(); ++job) {
@@ -71,9 +94,24 @@ void IoTargets::write(const Done& done, nlohmann::ordered_json& to) const {
   to["writes"] = done.writes;
   to["bytes_read"] = done.bytes_read;
   to["bytes_written"] = done.bytes_written;
-  if (spec_.work.amount == 0) return;
+  if (spec_.own_ends) write_threads(done, to);
+  if (spec_.work.amount == 0 || spec_.own_ends) return;
   to["first_finisher_s"] = done.first_finisher_s;
   to["last_finisher_s"] = done.last_finisher_s;
+}
+
+void IoTargets::write_threads(const Done& done, nlohmann::ordered_json& to) {
+  to["threads"] = {{"worked_s", done.worked_s},
+                   {"user_s", done.usage.user_s},
+                   {"system_s", done.usage.system_s},
+                   {"switches", done.usage.switches},
+                   {"major_faults", done.usage.major_faults},
+                   {"minor_faults", done.usage.minor_faults},
+                   {"in_flight", done.depths.in_flight},
+                   {"submitted", done.depths.submitted},
+                   {"completed", done.depths.completed},
+                   {"depth", done.depth},
+                   {"counted_from", done.counted_from}};
 }
 
 }  // namespace tierscope

@@ -21,6 +21,9 @@ class IoTargets {
   // threads of job i.
   void count(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
 
+  // What each job's threads say after their end, where each ends at its own.
+  void note_ends(std::span<const std::span<IoThread* const>> jobs);
+
   // When each job's first and last thread had moved its amount, from the sample's start.
   void note_finishers(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
   double last_finisher_s() const;
@@ -36,12 +39,19 @@ class IoTargets {
     std::uint64_t bytes_written = 0;
     double first_finisher_s = 0;
     double last_finisher_s = 0;
+    double worked_s = 0;
+    ThreadUsage usage;
+    Depths depths;
+    std::uint32_t depth = 0;         // That was found.
+    std::uint64_t counted_from = 0;  // Number of a sample.
   };
 
   void write(const Done& done, nlohmann::ordered_json& to) const;
+  static void write_threads(const Done& done, nlohmann::ordered_json& to);
 
   const IoSpec& spec_;
-  std::vector<Done> done_;  // By job.
+  std::uint64_t samples_ = 0;  // Counted so far.
+  std::vector<Done> done_;     // By job.
 };
 
 // When the first thread began the sample of this number, in ns of now_ns().

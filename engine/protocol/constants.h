@@ -41,8 +41,11 @@ inline constexpr Check kIoJobFiles{"files", "are one, or one for each thread, un
 inline constexpr Check kIoSpecGpu{"pattern.backend", "needs a GPU in a job's buffers where it is one of GPUs, and takes none elsewhere"};
 inline constexpr Check kIoSpecManaged{"pattern.backend", "staged-managed needs memory managed"};
 inline constexpr Check kIoSpecPatternOperation{"pattern.operation", "writing to a device destroys its data: name it in destroy (--destroy-data)"};
-inline constexpr Check kIoSpecPatternAmount{"pattern.amount", "is in all patterns, or in none"};
-inline constexpr Check kIoSpecPatternTimeLimitS{"pattern.time_limit_s", "has to be the same in all patterns, and so ramp_s and require"};
+inline constexpr Check kIoSpecPatternAmount{"pattern.amount", "is in all patterns or in none, and time_limit_s the same, unless jobs have own_ends"};
+inline constexpr Check kIoSpecPatternRampS{"pattern.ramp_s", "has to be the same in all patterns, and so require"};
+inline constexpr Check kIoSpecOwnEnds{"own_ends", "needs an amount or a time_limit_s in each pattern"};
+inline constexpr Check kIoSpecLimited{"pattern.time_limit_s", "goes with amount, or with own_ends"};
+inline constexpr Check kIoSpecPaced{"jobs", "delay_s, search, ends and flow go with own_ends"};
 inline constexpr Check kIoSpecSame{"pattern.backend", "of GPUs has to be the same in all patterns"};
 inline constexpr Check kIoSpecSeries{"series", "writes, unless it is of a group"};
 inline constexpr Check kIoSpecJobs{"jobs", "purge goes with a series"};

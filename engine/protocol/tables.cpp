@@ -827,64 +827,126 @@ constexpr Table kDeviceFiles{kDeviceFilesFields};
 
 constexpr Variant kVariants317[] = {{"directory", "", &kOwnedFiles}, {"path", "", &kPathFiles}, {"device", "", &kDeviceFiles}};
 constexpr Value kValues318[] = {std::string_view{"read"}, std::string_view{"write"}, std::string_view{"mix"}};
+constexpr Field kZoneShareFields[] = {
+    {.name = "accesses", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = std::int64_t{100}},
+    {.name = "size", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = std::int64_t{100}},
+};
+constexpr Table kZoneShare{kZoneShareFields};
+
+constexpr Field kFields319[] = {{.type = Type::kObject, .table = &kZoneShare}};
+constexpr Test kTests320[] = {{"pareto", Test::Kind::kGiven, {}}, {"normal", Test::Kind::kGiven, {}}};
+constexpr Test kTests321[] = {{"pareto", Test::Kind::kGiven, {}}, {"zones", Test::Kind::kGiven, {}}};
+constexpr Test kTests322[] = {{"normal", Test::Kind::kGiven, {}}, {"zones", Test::Kind::kGiven, {}}};
+constexpr Test kTests323[] = {{"pareto", Test::Kind::kIn, kValues77}, {"normal", Test::Kind::kIn, kValues77}, {"zones", Test::Kind::kIn, kValues77}};
+constexpr Field kSkewedOrderFields[] = {
+    {.name = "pareto", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}, .below = true},
+    {.name = "normal", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
+    {.name = "zones", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields319},
+};
+constexpr Rule kRules324[] = {{"pareto", "goes without another one", kTests320}, {"pareto", "goes without zones", kTests321}, {"normal", "goes without zones", kTests322}, {"pareto", "or normal or zones is missing", kTests323}};
+constexpr Table kSkewedOrder{kSkewedOrderFields, kRules324};
+
+constexpr Field kStridedZonesFields[] = {
+    {.name = "bytes", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
+    {.name = "range", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
+    {.name = "skip", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1152921504606846976}},
+};
+constexpr Table kStridedZones{kStridedZonesFields};
+
 constexpr Field kBlockShareFields[] = {
     {.name = "bytes", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "weight", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
 };
 constexpr Table kBlockShare{kBlockShareFields};
 
-constexpr Field kFields319[] = {{.type = Type::kObject, .table = &kBlockShare}};
-constexpr Value kValues320[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Value kValues321[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
-constexpr Value kValues322[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
-constexpr Value kValues323[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
-constexpr Value kValues324[] = {std::string_view{"mix"}};
-constexpr Test kTests325[] = {{"operation", Test::Kind::kIn, kValues324}};
-constexpr Test kTests326[] = {{"read_percent", Test::Kind::kGiven, {}}};
-constexpr Test kTests327[] = {{"zipf", Test::Kind::kGiven, {}}};
-constexpr Test kTests328[] = {{"rate", Test::Kind::kGiven, {}}};
-constexpr Test kTests329[] = {{"arrivals", Test::Kind::kGiven, {}}};
-constexpr Test kTests330[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues295}};
-constexpr Value kValues331[] = {std::string_view{"io_uring"}};
-constexpr Test kTests332[] = {{"backend", Test::Kind::kIn, kValues331}};
-constexpr Test kTests333[] = {{"sqpoll", Test::Kind::kDiffers, kValues295}};
-constexpr Test kTests334[] = {{"iopoll", Test::Kind::kDiffers, kValues295}};
-constexpr Value kValues335[] = {std::string_view{"posix"}, std::string_view{"mmap"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
-constexpr Test kTests336[] = {{"depth", Test::Kind::kDiffers, kValues18}, {"backend", Test::Kind::kIn, kValues335}};
-constexpr Value kValues337[] = {std::string_view{"mmap"}};
-constexpr Test kTests338[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues337}};
-constexpr Value kValues339[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
-constexpr Test kTests340[] = {{"backend", Test::Kind::kIn, kValues339}};
-constexpr Test kTests341[] = {{"cufile", Test::Kind::kGiven, {}}};
-constexpr Test kTests342[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues77}};
-constexpr Test kTests343[] = {{"time_limit_s", Test::Kind::kGiven, {}}, {"amount", Test::Kind::kIn, kValues77}};
-constexpr Test kTests344[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
-constexpr Test kTests345[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Test kTests346[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Test kTests347[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Value kValues348[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Test kTests349[] = {{"backend", Test::Kind::kIn, kValues348}};
-constexpr Value kValues350[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
-constexpr Test kTests351[] = {{"require", Test::Kind::kIn, kValues350}};
-constexpr Value kValues352[] = {std::string_view{"odirect"}};
-constexpr Test kTests353[] = {{"require", Test::Kind::kIn, kValues352}, {"direct", Test::Kind::kIn, kValues295}};
+constexpr Field kFields325[] = {{.type = Type::kObject, .table = &kBlockShare}};
+constexpr Value kValues326[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"libaio"}, std::string_view{"posixaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"null"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Value kValues327[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
+constexpr Value kValues328[] = {std::string_view{"buffers"}, std::string_view{"files"}};
+constexpr Value kValues329[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
+constexpr Field kThinkFields[] = {
+    {.name = "every", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
+    {.name = "pause_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
+    {.name = "spin_s", .otherwise = std::int64_t{0}, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
+};
+constexpr Table kThink{kThinkFields};
+
+constexpr Field kDepthSearchFields[] = {
+    {.name = "target_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
+    {.name = "percent", .otherwise = std::int64_t{100}, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
+    {.name = "window_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
+};
+constexpr Table kDepthSearch{kDepthSearchFields};
+
+constexpr Value kValues330[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
+constexpr Value kValues331[] = {std::string_view{"mix"}};
+constexpr Test kTests332[] = {{"operation", Test::Kind::kIn, kValues331}};
+constexpr Test kTests333[] = {{"read_percent", Test::Kind::kGiven, {}}};
+constexpr Test kTests334[] = {{"zipf", Test::Kind::kGiven, {}}};
+constexpr Test kTests335[] = {{"rate", Test::Kind::kGiven, {}}};
+constexpr Test kTests336[] = {{"arrivals", Test::Kind::kGiven, {}}};
+constexpr Test kTests337[] = {{"order", Test::Kind::kIn, kValues280}};
+constexpr Test kTests338[] = {{"distribution", Test::Kind::kGiven, {}}};
+constexpr Test kTests339[] = {{"run", Test::Kind::kDiffers, kValues18}, {"order", Test::Kind::kIn, kValues53}};
+constexpr Value kValues340[] = {std::int64_t{100}};
+constexpr Test kTests341[] = {{"random_percent", Test::Kind::kDiffers, kValues340}, {"order", Test::Kind::kIn, kValues53}};
+constexpr Test kTests342[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"order", Test::Kind::kDiffers, kValues53}};
+constexpr Test kTests343[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"strided", Test::Kind::kGiven, {}}};
+constexpr Test kTests344[] = {{"by_turns", Test::Kind::kIn, kValues13}, {"strided", Test::Kind::kGiven, {}}};
+constexpr Test kTests345[] = {{"write_blocks", Test::Kind::kGiven, {}}};
+constexpr Test kTests346[] = {{"write_rate", Test::Kind::kGiven, {}}};
+constexpr Value kValues347[] = {std::string_view{"rate"}};
+constexpr Test kTests348[] = {{"write_rate", Test::Kind::kBelow, kValues347}};
+constexpr Test kTests349[] = {{"register_only", Test::Kind::kGiven, {}}, {"registered", Test::Kind::kIn, kValues295}};
+constexpr Test kTests350[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues295}};
+constexpr Value kValues351[] = {std::string_view{"io_uring"}};
+constexpr Test kTests352[] = {{"backend", Test::Kind::kIn, kValues351}};
+constexpr Test kTests353[] = {{"sqpoll", Test::Kind::kDiffers, kValues295}};
+constexpr Test kTests354[] = {{"iopoll", Test::Kind::kDiffers, kValues295}};
+constexpr Value kValues355[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"mmap"}, std::string_view{"null"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
+constexpr Test kTests356[] = {{"depth", Test::Kind::kDiffers, kValues18}, {"backend", Test::Kind::kIn, kValues355}};
+constexpr Value kValues357[] = {std::string_view{"mmap"}};
+constexpr Test kTests358[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues357}};
+constexpr Value kValues359[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
+constexpr Test kTests360[] = {{"backend", Test::Kind::kIn, kValues359}};
+constexpr Test kTests361[] = {{"cufile", Test::Kind::kGiven, {}}};
+constexpr Test kTests362[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues77}};
+constexpr Test kTests363[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
+constexpr Test kTests364[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Test kTests365[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Test kTests366[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Value kValues367[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Test kTests368[] = {{"backend", Test::Kind::kIn, kValues367}};
+constexpr Value kValues369[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
+constexpr Test kTests370[] = {{"require", Test::Kind::kIn, kValues369}};
+constexpr Value kValues371[] = {std::string_view{"odirect"}};
+constexpr Test kTests372[] = {{"require", Test::Kind::kIn, kValues371}, {"direct", Test::Kind::kIn, kValues295}};
 constexpr Field kIoPatternFields[] = {
     {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues318},
     {.name = "read_percent", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{99}},
     {.name = "order", .otherwise = std::string_view{"sequential"}, .type = Type::kText, .choices = kValues90},
     {.name = "zipf", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{10}},
+    {.name = "distribution", .nullable = true, .type = Type::kObject, .table = &kSkewedOrder},
+    {.name = "run", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1073741824}},
+    {.name = "same", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "random_percent", .otherwise = std::int64_t{100}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{100}},
+    {.name = "stride", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{-1152921504606846976}, .most = std::int64_t{1152921504606846976}},
+    {.name = "strided", .nullable = true, .type = Type::kObject, .table = &kStridedZones},
+    {.name = "by_turns", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "block_size", .required = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
-    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields319},
+    {.name = "blocks", .nullable = true, .type = Type::kArray, .shortest = 2, .longest = 64, .element = kFields325},
+    {.name = "write_blocks", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 64, .element = kFields325},
     {.name = "align", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
     {.name = "misalign", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1048576}, .below = true},
     {.name = "offset", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1152921504606846976}},
     {.name = "range", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues320},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues326},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
-    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues321},
+    {.name = "cache", .nullable = true, .type = Type::kText, .choices = kValues327},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "batch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "registered", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "register_only", .nullable = true, .type = Type::kText, .choices = kValues328},
     {.name = "sqpoll", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "iopoll", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "fsync", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
@@ -892,19 +954,35 @@ constexpr Field kIoPatternFields[] = {
     {.name = "end_fsync", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "refill", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "compressible", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100}},
+    {.name = "fill", .nullable = true, .type = Type::kText, .pattern = "^([0-9a-f]{2}){1,512}$"},
+    {.name = "write_rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
     {.name = "rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
-    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues322},
+    {.name = "arrivals", .nullable = true, .type = Type::kText, .choices = kValues329},
     {.name = "amount", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1152921504606846976}},
     {.name = "time_limit_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
+    {.name = "delay_s", .otherwise = std::int64_t{0}, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
+    {.name = "think", .nullable = true, .type = Type::kObject, .table = &kThink},
+    {.name = "search", .nullable = true, .type = Type::kObject, .table = &kDepthSearch},
     {.name = "ramp_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
     {.name = "verify", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues323},
+    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues330},
     {.name = "cufile", .nullable = true, .type = Type::kText, .longest = 4096, .pattern = "^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+=[^\\n]+$"},
 };
-constexpr Rule kRules354[] = {{"read_percent", "goes with operation mix", kTests326, kTests325}, {"operation", "mix needs a read_percent", kTests325, kTests326}, {"zipf", "goes with order zipf", kTests327, kTests49}, {"order", "zipf needs an exponent", kTests49, kTests327}, {"arrivals", "goes with rate", kTests329, kTests328}, {"rate", "needs arrivals", kTests328, kTests329}, {"iopoll", "needs direct I/O", kTests330}, {"sqpoll", "goes with backend io_uring", kTests333, kTests332}, {"iopoll", "goes with backend io_uring", kTests334, kTests332}, {"depth", "is 1: this backend has one operation a thread in flight", kTests336}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests338}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests341, kTests340}, {"end_fsync", "goes with amount", kTests342}, {"time_limit_s", "goes with amount", kTests343}, {"ramp_s", "goes with no amount", kTests344}, {"fsync", "goes with writes", kTests345}, {"fdatasync", "goes with writes", kTests346}, {"end_fsync", "goes with writes", kTests347}, {"require", "is a way to a GPU", kTests351, kTests349}, {"require", "odirect needs direct I/O", kTests353, kTests349}};
-constexpr Table kIoPattern{kIoPatternFields, kRules354};
+constexpr Rule kRules373[] = {{"read_percent", "goes with operation mix", kTests333, kTests332}, {"operation", "mix needs a read_percent", kTests332, kTests333}, {"zipf", "goes with order zipf", kTests334, kTests49}, {"order", "zipf needs an exponent", kTests49, kTests334}, {"arrivals", "goes with rate", kTests336, kTests335}, {"rate", "needs arrivals", kTests335, kTests336}, {"distribution", "goes with order random", kTests338, kTests337}, {"run", "goes with random offsets", kTests339}, {"random_percent", "goes with random offsets", kTests341}, {"stride", "goes in sequence", kTests342}, {"stride", "goes without zones", kTests343}, {"by_turns", "goes without zones", kTests344}, {"write_blocks", "goes with operation mix", kTests345, kTests332}, {"write_rate", "goes with operation mix", kTests346, kTests332}, {"write_rate", "is a part of rate", kTests346, kTests348}, {"register_only", "goes with registered", kTests349}, {"iopoll", "needs direct I/O", kTests350}, {"sqpoll", "goes with backend io_uring", kTests353, kTests352}, {"iopoll", "goes with backend io_uring", kTests354, kTests352}, {"depth", "is 1: this backend has one operation a thread in flight", kTests356}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests358}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests361, kTests360}, {"end_fsync", "goes with amount", kTests362}, {"ramp_s", "goes with no amount", kTests363}, {"fsync", "goes with writes", kTests364}, {"fdatasync", "goes with writes", kTests365}, {"end_fsync", "goes with writes", kTests366}, {"require", "is a way to a GPU", kTests370, kTests368}, {"require", "odirect needs direct I/O", kTests372, kTests368}};
+constexpr Table kIoPattern{kIoPatternFields, kRules373};
 
+constexpr Value kValues374[] = {std::string_view{"group"}, std::string_view{"all"}};
+constexpr Field kFlowFields[] = {
+    {.name = "number", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
+    {.name = "weight", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1073741824}},
+    {.name = "sleep_s", .otherwise = std::int64_t{0}, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
+};
+constexpr Table kFlow{kFlowFields};
+
+constexpr Test kTests375[] = {{"group", Test::Kind::kGiven, {}}};
+constexpr Value kValues376[] = {std::string_view{"group"}};
+constexpr Test kTests377[] = {{"ends", Test::Kind::kIn, kValues376}};
 constexpr Field kIoJobFields[] = {
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
     {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
@@ -913,13 +991,17 @@ constexpr Field kIoJobFields[] = {
     {.name = "files", .required = true, .type = Type::kObject, .variants = kVariants317},
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .nullable = true, .type = Type::kObject, .table = &kIoPattern},
+    {.name = "group", .nullable = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
+    {.name = "ends", .nullable = true, .type = Type::kText, .choices = kValues374},
+    {.name = "flow", .nullable = true, .type = Type::kObject, .table = &kFlow},
 };
-constexpr Table kIoJob{kIoJobFields};
+constexpr Rule kRules378[] = {{"ends", "group needs a number of one", kTests377, kTests375}};
+constexpr Table kIoJob{kIoJobFields, kRules378};
 
-constexpr Field kFields355[] = {{.type = Type::kObject, .table = &kIoJob}};
-constexpr Value kValues356[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Field kFields379[] = {{.type = Type::kObject, .table = &kIoJob}};
+constexpr Value kValues380[] = {std::string_view{"written"}, std::string_view{"steady"}};
 constexpr Field kTimeSeriesFields[] = {
-    {.name = "until", .required = true, .type = Type::kText, .choices = kValues356},
+    {.name = "until", .required = true, .type = Type::kText, .choices = kValues380},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "group", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 100},
     {.name = "tracked", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -927,38 +1009,51 @@ constexpr Field kTimeSeriesFields[] = {
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
+constexpr Value kValues381[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
+constexpr Field kSteadyFields[] = {
+    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues381},
+    {.name = "slope", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "limit", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1e+18},
+    {.name = "of_the_mean", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "duration_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000.0},
+    {.name = "ramp_s", .otherwise = std::int64_t{0}, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
+};
+constexpr Table kSteady{kSteadyFields};
+
 constexpr Field kIoSpecFields[] = {
     {.name = "kind", .otherwise = std::string_view{"io"}, .type = Type::kText, .choices = kValues302},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
-    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields355, .distinct = true, .distinct_by = "name"},
+    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields379, .distinct = true, .distinct_by = "name"},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kIoPattern},
     {.name = "series", .nullable = true, .type = Type::kObject, .table = &kTimeSeries},
+    {.name = "own_ends", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "ends_steady", .nullable = true, .type = Type::kObject, .table = &kSteady},
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues357[] = {std::string_view{"files"}};
-constexpr Value kValues358[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues359[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues360[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues361[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests362[] = {{"operation", Test::Kind::kIn, kValues361}};
-constexpr Value kValues363[] = {std::string_view{"no"}};
-constexpr Test kTests364[] = {{"fsync", Test::Kind::kDiffers, kValues363}};
+constexpr Value kValues382[] = {std::string_view{"files"}};
+constexpr Value kValues383[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues384[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues385[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues386[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests387[] = {{"operation", Test::Kind::kIn, kValues386}};
+constexpr Value kValues388[] = {std::string_view{"no"}};
+constexpr Test kTests389[] = {{"fsync", Test::Kind::kDiffers, kValues388}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues358},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues383},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues359},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues360},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues384},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues385},
 };
-constexpr Rule kRules365[] = {{"fsync", "goes with operation create or unlink", kTests364, kTests362}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules365};
+constexpr Rule kRules390[] = {{"fsync", "goes with operation create or unlink", kTests389, kTests387}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules390};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues357},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues382},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -970,14 +1065,14 @@ constexpr Field kFilesSpecFields[] = {
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues366[] = {std::string_view{"training"}};
-constexpr Value kValues367[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
-constexpr Value kValues368[] = {std::string_view{"h100"}, std::string_view{"a100"}};
-constexpr Value kValues369[] = {std::string_view{"npz"}};
-constexpr Test kTests370[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues369}};
+constexpr Value kValues391[] = {std::string_view{"training"}};
+constexpr Value kValues392[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
+constexpr Value kValues393[] = {std::string_view{"h100"}, std::string_view{"a100"}};
+constexpr Value kValues394[] = {std::string_view{"npz"}};
+constexpr Test kTests395[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues394}};
 constexpr Field kTrainingPatternFields[] = {
     {.name = "workload", .required = true, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{1,64}$"},
-    {.name = "format", .required = true, .type = Type::kText, .choices = kValues367},
+    {.name = "format", .required = true, .type = Type::kText, .choices = kValues392},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
     {.name = "file_samples", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "sample_size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
@@ -986,7 +1081,7 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "step_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
     {.name = "needed", .otherwise = 0.9, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "buffer", .otherwise = std::int64_t{262144}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
-    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues368},
+    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues393},
     {.name = "accelerators", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "readers", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "prefetch", .otherwise = std::int64_t{2}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
@@ -994,11 +1089,11 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "epochs", .otherwise = std::int64_t{6}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{2147483648}, .below = true},
 };
-constexpr Rule kRules371[] = {{"file_samples", "is 1 in a file of format npz", kTests370}};
-constexpr Table kTrainingPattern{kTrainingPatternFields, kRules371};
+constexpr Rule kRules396[] = {{"file_samples", "is 1 in a file of format npz", kTests395}};
+constexpr Table kTrainingPattern{kTrainingPatternFields, kRules396};
 
 constexpr Field kTrainingSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues366},
+    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues391},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1010,32 +1105,32 @@ constexpr Field kTrainingSpecFields[] = {
 };
 constexpr Table kTrainingSpec{kTrainingSpecFields};
 
-constexpr Value kValues372[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests373[] = {{"policy", Test::Kind::kDiffers, kValues27}};
-constexpr Value kValues374[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
-constexpr Test kTests375[] = {{"persistent.backing", Test::Kind::kIn, kValues374}};
-constexpr Rule kRules376[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests373}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests375}};
-constexpr Value kValues377[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues397[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests398[] = {{"policy", Test::Kind::kDiffers, kValues27}};
+constexpr Value kValues399[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
+constexpr Test kTests400[] = {{"persistent.backing", Test::Kind::kIn, kValues399}};
+constexpr Rule kRules401[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests398}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests400}};
+constexpr Value kValues402[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues377},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues402},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules378[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests336}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules378};
+constexpr Rule kRules403[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests356}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules403};
 
-constexpr Test kTests379[] = {{"directory", Test::Kind::kIn, kValues77}};
-constexpr Test kTests380[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests381[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests382[] = {{"pattern.backend", Test::Kind::kIn, kValues348}};
-constexpr Test kTests383[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests384[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests404[] = {{"directory", Test::Kind::kIn, kValues77}};
+constexpr Test kTests405[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests406[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests407[] = {{"pattern.backend", Test::Kind::kIn, kValues367}};
+constexpr Test kTests408[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests409[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues372},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues397},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1044,32 +1139,32 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules376},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules401},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules385[] = {{"directory", "or a placement is needed", kTests379, kTests305}, {"directory", "does not go with a placement", kTests380}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests382, kTests381}, {"pattern.backend", "of files takes no state on a GPU", kTests383, kTests382}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests384}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules385};
+constexpr Rule kRules410[] = {{"directory", "or a placement is needed", kTests404, kTests305}, {"directory", "does not go with a placement", kTests405}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests407, kTests406}, {"pattern.backend", "of files takes no state on a GPU", kTests408, kTests407}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests409}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules410};
 
-constexpr Value kValues386[] = {std::string_view{"model-checkpoint"}};
-constexpr Value kValues387[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
-constexpr Field kFields388[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
+constexpr Value kValues411[] = {std::string_view{"model-checkpoint"}};
+constexpr Value kValues412[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
+constexpr Field kFields413[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
 constexpr Field kRankFilesFields[] = {
-    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields388},
+    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields413},
 };
 constexpr Table kRankFiles{kRankFilesFields};
 
-constexpr Field kFields389[] = {{.type = Type::kObject, .table = &kRankFiles}};
+constexpr Field kFields414[] = {{.type = Type::kObject, .table = &kRankFiles}};
 constexpr Field kModelCheckpointPatternFields[] = {
-    {.name = "model", .required = true, .type = Type::kText, .choices = kValues387},
+    {.name = "model", .required = true, .type = Type::kText, .choices = kValues412},
     {.name = "scale", .otherwise = 1.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "block_size", .otherwise = std::int64_t{4194304}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
     {.name = "count", .otherwise = std::int64_t{10}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
-    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields389},
+    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields414},
 };
 constexpr Table kModelCheckpointPattern{kModelCheckpointPatternFields};
 
 constexpr Field kModelCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues386},
+    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues411},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1080,35 +1175,35 @@ constexpr Field kModelCheckpointSpecFields[] = {
 };
 constexpr Table kModelCheckpointSpec{kModelCheckpointSpecFields};
 
-constexpr Value kValues390[] = {std::string_view{"kv-cache"}};
-constexpr Value kValues391[] = {std::string_view{"fetch"}, std::string_view{"store"}};
-constexpr Value kValues392[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Value kValues393[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Value kValues415[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues416[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues417[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues418[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
 constexpr Field kKvCachePatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues391},
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues416},
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues392},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues417},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
-    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues393},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues418},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
 };
-constexpr Table kKvCachePattern{kKvCachePatternFields, kRules378};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules403};
 
-constexpr Value kValues394[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests395[] = {{"pool.memory", Test::Kind::kIn, kValues394}};
-constexpr Test kTests396[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Value kValues397[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Test kTests398[] = {{"pattern.method", Test::Kind::kIn, kValues397}};
-constexpr Value kValues399[] = {std::string_view{"memcpy"}};
-constexpr Test kTests400[] = {{"pattern.method", Test::Kind::kIn, kValues399}, {"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests401[] = {{"pattern.backend", Test::Kind::kIn, kValues339}};
+constexpr Value kValues419[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests420[] = {{"pool.memory", Test::Kind::kIn, kValues419}};
+constexpr Test kTests421[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues422[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests423[] = {{"pattern.method", Test::Kind::kIn, kValues422}};
+constexpr Value kValues424[] = {std::string_view{"memcpy"}};
+constexpr Test kTests425[] = {{"pattern.method", Test::Kind::kIn, kValues424}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests426[] = {{"pattern.backend", Test::Kind::kIn, kValues359}};
 constexpr Field kKvCacheSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues390},
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues415},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1120,14 +1215,14 @@ constexpr Field kKvCacheSpecFields[] = {
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
 };
-constexpr Rule kRules402[] = {{"pool.memory", "of a pool is host or device", kTests395}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests398, kTests396}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests400}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests401, kTests396}};
-constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules402};
+constexpr Rule kRules427[] = {{"pool.memory", "of a pool is host or device", kTests420}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests423, kTests421}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests425}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests426, kTests421}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules427};
 
-constexpr Variant kVariants403[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
-constexpr Field kFields404[] = {{.type = Type::kObject, .variants = kVariants403}};
+constexpr Variant kVariants428[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields429[] = {{.type = Type::kObject, .variants = kVariants428}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields404, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields429, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 
@@ -1183,10 +1278,17 @@ std::span<const Model> models() {
       {"CommonFile", &kCommonFile},
       {"PathFiles", &kPathFiles},
       {"DeviceFiles", &kDeviceFiles},
+      {"ZoneShare", &kZoneShare},
+      {"SkewedOrder", &kSkewedOrder},
+      {"StridedZones", &kStridedZones},
       {"BlockShare", &kBlockShare},
+      {"Think", &kThink},
+      {"DepthSearch", &kDepthSearch},
       {"IoPattern", &kIoPattern},
+      {"Flow", &kFlow},
       {"IoJob", &kIoJob},
       {"TimeSeries", &kTimeSeries},
+      {"Steady", &kSteady},
       {"IoSpec", &kIoSpec},
       {"FilesPattern", &kFilesPattern},
       {"FilesSpec", &kFilesSpec},

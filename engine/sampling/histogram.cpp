@@ -17,6 +17,14 @@ std::uint64_t Histogram::count() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
 }
 
+double Histogram::sum() const {
+  double found = 0;
+  for_each([&](std::size_t bucket, std::uint64_t count) {
+    found += middle_of(bucket) * static_cast<double>(count);
+  });
+  return found;
+}
+
 BucketCounts Histogram::counts() const {
   BucketCounts found;
   for_each([&](std::size_t bucket, std::uint64_t count) { found.emplace_back(bucket, count); });

@@ -53,6 +53,9 @@ class Histogram {
   // Durations recorded; adds up all buckets.
   std::uint64_t count() const;
 
+  // Their sum, each taken to be in the middle of its bucket.
+  double sum() const;
+
   // The smallest duration that at least `share` (0..1) of all do not exceed, as the middle of its
   // bucket; 0 where there is none.
   double quantile(double share) const;

@@ -36,8 +36,14 @@ std::size_t SynchronousBackend::reap(std::span<Completion> done, std::size_t, do
 }
 
 std::span<const BackendKind> backend_kinds() {
-  static constexpr std::array<BackendKind, 11> kKinds{{
+  static constexpr std::array<BackendKind, 17> kKinds{{
       {.name = "posix", .synchronous = true, .gpu = false, .make = make_posix},
+      {.name = "sync", .synchronous = true, .gpu = false, .make = make_sync},
+      {.name = "pvsync", .synchronous = true, .gpu = false, .make = make_pvsync},
+      {.name = "pvsync2", .synchronous = true, .gpu = false, .make = make_pvsync2},
+      {.name = "splice", .synchronous = true, .gpu = false, .make = make_splice},
+      {.name = "posixaio", .synchronous = false, .gpu = false, .make = make_posixaio},
+      {.name = "null", .synchronous = true, .gpu = false, .make = make_null, .moves = false},
       {.name = "libaio", .synchronous = false, .gpu = false, .make = make_libaio},
       {.name = "io_uring", .synchronous = false, .gpu = false, .make = make_io_uring},
       {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap},

@@ -32,7 +32,8 @@ struct ThreadIo {
   std::size_t buffer_bytes = 0;          // Of each of them.
   bool writes = false;                   // Some operations write.
   bool direct = false;                   // Files were opened with O_DIRECT.
-  bool registered = false;
+  bool registered_buffers = false;
+  bool registered_files = false;
   bool sqpoll = false;
   bool iopoll = false;
   int gpu = -1;  // That the buffers belong to; -1: host memory.
@@ -82,9 +83,16 @@ struct BackendKind {
   bool gpu;          // Its buffers belong to a GPU.
   // Throws Unavailable with the remedy where this system cannot do it.
   std::unique_ptr<Backend> (*make)(const ThreadIo& io);
+  bool moves = true;  // Data: else neither buffers nor files change.
 };
 
 std::unique_ptr<Backend> make_posix(const ThreadIo& io);
+std::unique_ptr<Backend> make_sync(const ThreadIo& io);
+std::unique_ptr<Backend> make_pvsync(const ThreadIo& io);
+std::unique_ptr<Backend> make_pvsync2(const ThreadIo& io);
+std::unique_ptr<Backend> make_splice(const ThreadIo& io);
+std::unique_ptr<Backend> make_posixaio(const ThreadIo& io);
+std::unique_ptr<Backend> make_null(const ThreadIo& io);
 std::unique_ptr<Backend> make_mmap(const ThreadIo& io);
 std::unique_ptr<Backend> make_libaio(const ThreadIo& io);
 std::unique_ptr<Backend> make_io_uring(const ThreadIo& io);

@@ -147,6 +147,28 @@ std::uint32_t cell_bytes_for(std::uint64_t step) {
   return step % kCellBytes == 0 ? kCellBytes : kSectorBytes;
 }
 
+namespace {
+
+// What prepare() and repeat() have in common: a header for each cell whose payload is there.
+void begin_cells(std::span<std::byte> buffer, std::uint32_t cell_bytes) {
+  for (std::size_t at = 0; at < buffer.size(); at += cell_bytes) {
+    std::byte* const cell = buffer.data() + at;
+    const CellHeader header{
+        .magic = kCellMagic, .bytes = cell_bytes, .payload = hash_payload(cell, cell_bytes)};
+    std::memcpy(cell, &header, sizeof header);
+  }
+  if (!buffer.empty()) stamp(buffer, 0, 0, 0);
+}
+
+}  // namespace
+
+void repeat(std::span<std::byte> buffer, std::span<const std::byte> bytes,
+            std::uint32_t cell_bytes) {
+  check_whole_cells(buffer.size(), cell_bytes);
+  for (std::size_t at = 0; at < buffer.size(); ++at) buffer[at] = bytes[at % bytes.size()];
+  begin_cells(buffer, cell_bytes);
+}
+
 void prepare(std::span<std::byte> buffer, std::uint64_t seed, int compressible,
              std::uint32_t cell_bytes) {
   check_whole_cells(buffer.size(), cell_bytes);
@@ -161,11 +183,8 @@ void prepare(std::span<std::byte> buffer, std::uint64_t seed, int compressible,
       std::memcpy(cell + i, &word, sizeof word);
     }
     std::memset(cell + random_bytes, 0, cell_bytes - random_bytes);
-    const CellHeader header{
-        .magic = kCellMagic, .bytes = cell_bytes, .payload = hash_payload(cell, cell_bytes)};
-    std::memcpy(cell, &header, sizeof header);
   }
-  if (!buffer.empty()) stamp(buffer, 0, 0, 0);
+  begin_cells(buffer, cell_bytes);
 }
 
 void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset,

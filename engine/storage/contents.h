@@ -22,6 +22,10 @@ std::uint32_t cell_bytes_for(std::uint64_t step);
 void prepare(std::span<std::byte> buffer, std::uint64_t seed, int compressible,
              std::uint32_t cell_bytes = kCellBytes);
 
+// The same with a payload that repeats these bytes, of which there is at least one.
+void repeat(std::span<std::byte> buffer, std::span<const std::byte> bytes,
+            std::uint32_t cell_bytes = kCellBytes);
+
 // Before each write: says in each cell where it is going to be, and of which generation it is. The
 // buffer was prepared, or read and verified; its size is a multiple of its cells'.
 void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset,

@@ -102,6 +102,18 @@ std::uint64_t IoRunner::finish(double seconds) {
   return sample_.load();
 }
 
+bool IoRunner::wait_for_end(double seconds) {
+  constexpr std::chrono::milliseconds kPause{1};
+  const double end = now_seconds() + seconds;
+  while (ended_.load() < threads_.size() && now_seconds() < end) {
+    check();
+    if (interrupted()) throw Interrupted();
+    std::this_thread::sleep_for(kPause);
+  }
+  check();
+  return ended_.load() == threads_.size();
+}
+
 void IoRunner::stop() {
   join();
   check();

@@ -36,6 +36,13 @@ class IoRunner {
   // sample's number. Throws as end_sample() does.
   std::uint64_t finish(double seconds);
 
+  // Waits so many seconds, or until all threads have ended, each at its own end: whether they have.
+  // Throws as end_sample() does.
+  bool wait_for_end(double seconds);
+
+  // Lets threads end, without waiting for them.
+  void ask_to_stop() { stop_.store(true); }
+
   // Lets operations in flight end, and throws what a thread threw.
   void stop();
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -25,7 +27,54 @@ std::uint64_t not_negative(std::int64_t ns) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
 }
 
+std::int64_t in_ns(double seconds) {
+  constexpr double kLongest = 1e9;  // Seconds, so that sums of times do not overflow.
+  return static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9);
+}
+
+ThreadUsage usage_of_thread() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {.user_s = seconds(used.ru_utime),
+          .system_s = seconds(used.ru_stime),
+          .switches = static_cast<std::uint64_t>(used.ru_nvcsw + used.ru_nivcsw),
+          .major_faults = static_cast<std::uint64_t>(used.ru_majflt),
+          .minor_faults = static_cast<std::uint64_t>(used.ru_minflt)};
+}
+
+std::size_t level_of(std::uint32_t in_flight) {
+  return static_cast<std::size_t>(std::min(static_cast<int>(std::bit_width(in_flight)) - 1, 6));
+}
+
+std::size_t level_of_call(std::size_t operations) {
+  if (operations == 0) return 0;
+  return static_cast<std::size_t>(
+      std::clamp(static_cast<int>(std::bit_width(operations - 1)) - 1, 1, 6));
+}
+
 }  // namespace
+
+void ThreadUsage::add(const ThreadUsage& other, double sign) {
+  const auto signed_sum = [&](std::uint64_t& own, std::uint64_t others) {
+    own = sign > 0 ? own + others : own - others;
+  };
+  user_s += sign * other.user_s;
+  system_s += sign * other.system_s;
+  signed_sum(switches, other.switches);
+  signed_sum(major_faults, other.major_faults);
+  signed_sum(minor_faults, other.minor_faults);
+}
+
+void Depths::add(const Depths& other) {
+  for (std::size_t i = 0; i < in_flight.size(); ++i) {
+    in_flight[i] += other.in_flight[i];
+    submitted[i] += other.submitted[i];
+    completed[i] += other.completed[i];
+  }
+}
 
 void Tally::clear() {
   start_ns = end_ns = 0;
@@ -35,16 +84,22 @@ void Tally::clear() {
     if (times->used) *times = OperationTimes{};
   }
   sync.clear();
+  usage = {};
+  depths = {};
+  restarted = false;
 }
 
 IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
-                   std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed)
+                   std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed,
+                   IoCompany company)
     : pattern_(pattern),
       rule_(rule),
       stream_(std::move(stream)),
       names_(names),
       hooks_(std::move(hooks)),
-      seed_(seed) {
+      seed_(seed),
+      company_(company),
+      depth_(rule.depth) {
   const std::uint32_t slots = pattern.operation == IoOperation::kMix ? 2 * rule.depth : rule.depth;
   requests_.resize(slots);
   used_ = std::make_unique<bool[]>(slots);
@@ -62,19 +117,54 @@ void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_
                    RunQueueDelay* queue) {
   begin(sample.load(), queue);
   while (true) {
-    const bool stopping = stop.load(std::memory_order_relaxed) || issued_all();
+    const bool stopping = is_over(stop);
     if (stopping && in_flight_ == 0) break;
     const std::uint64_t wanted = sample.load(std::memory_order_relaxed);
     if (wanted != sample_.load(std::memory_order_relaxed)) begin_sample(wanted);
-    while (!stopping && in_flight_ < rule_.depth && issue(arrivals_ ? now_ns() : 0) > 0) {
-    }
-    if (in_flight_ > 0) {
-      reap(stopping || !arrivals_ ? kForever : wait_seconds(now_ns()));
-    } else if (arrivals_) {
-      sleep_until_due(stop);
-    }
+    go_on(stop, stopping);
   }
   end();
+}
+
+bool IoThread::is_over(const std::atomic<bool>& stop) const {
+  const auto is_set = [](const std::atomic<bool>* flag) {
+    return flag != nullptr && flag->load(std::memory_order_relaxed);
+  };
+  return is_set(&stop) || issued_all() || latest_ns_ >= until_ns_ || is_set(company_.group_ended) ||
+         is_set(company_.all_ended);
+}
+
+void IoThread::go_on(const std::atomic<bool>& stop, bool stopping) {
+  const bool held = stopping || resume_ns_ != 0;
+  while (!held && in_flight_ < depth_ && issue(is_open() ? now_ns() : 0) > 0) {
+  }
+  if (in_flight_ > 0) {
+    reap(held || !is_open() ? kForever : wait_seconds(now_ns()));
+  } else {
+    idle(stop);
+  }
+}
+
+// Nothing is in flight, and nothing may be issued now.
+void IoThread::idle(const std::atomic<bool>& stop) {
+  if (resume_ns_ != 0) {
+    nap_until(resume_ns_, spin_ns_, stop);
+    if (latest_ns_ < resume_ns_) return;
+    resume_ns_ = 0;
+    if (search_) search_->begin(latest_ns_);
+  } else if (pauses()) {
+    pause();
+  } else if (is_open()) {
+    nap_until(next_due().at_ns, kWakeUpNs, stop);
+  } else if (company_.flow != nullptr) {
+    nap_until(now_ns() + in_ns(company_.flow_sleep_s), kWakeUpNs, stop);
+  }
+}
+
+void IoThread::pause() {
+  since_pause_ = 0;
+  spin_ns_ = std::max(in_ns(rule_.think_spin_s), kWakeUpNs);
+  resume_ns_ = now_ns() + in_ns(rule_.think_s);
 }
 
 void IoThread::begin(std::uint64_t sample, RunQueueDelay* queue) {
@@ -83,19 +173,54 @@ void IoThread::begin(std::uint64_t sample, RunQueueDelay* queue) {
   if (queue_ != nullptr) queue_->lost_s();  // Before the first sample.
   issued_bytes_ = 0;
   in_flight_ = 0;
-  opened_ns_ = now_ns();
-  if (rule_.rate > 0) {
-    arrivals_ = std::make_unique<Arrivals>(rule_.rate, pattern_.poisson, seed_);
-    due_ns_ = opened_ns_ + static_cast<std::int64_t>(arrivals_->next_ns());
+  since_pause_ = own_operations_ = 0;
+  last_sample_ = std::numeric_limits<std::uint64_t>::max();
+  opened_ns_ = latest_ns_ = now_ns();
+  usage_ = usage_of_thread();
+  first_ns_ = opened_ns_ + in_ns(rule_.delay_s);
+  resume_ns_ = rule_.delay_s > 0 ? first_ns_ : 0;
+  spin_ns_ = kWakeUpNs;
+  counted_ns_ = first_ns_ + in_ns(rule_.ramp_s);
+  until_ns_ = counted_ns_ + in_ns(rule_.time_limit_s);
+  if (rule_.search) {
+    search_.emplace(*rule_.search, rule_.depth);
+    search_->begin(first_ns_);
+    depth_ = search_->depth();
   }
+  if (company_.flow != nullptr) company_.flow->weights += company_.weight;
+  begin_arrivals();
   sample_.store(sample);
   begin_sample(sample);
   now_->start_ns = opened_ns_;
 }
 
+void IoThread::begin_arrivals() {
+  const auto make = [this](Due& due, double rate, std::uint64_t seed) {
+    if (rate <= 0) return;
+    due.arrivals = std::make_unique<Arrivals>(rate, pattern_.poisson, seed);
+    due.at_ns = first_ns_ + static_cast<std::int64_t>(due.arrivals->next_ns());
+  };
+  make(due_[0], rule_.rate - rule_.write_rate, seed_);
+  make(due_[1], rule_.write_rate, ~seed_);
+}
+
+// Whether the threads that it shares a flow with have made less than their share.
+bool IoThread::is_ahead() const {
+  if (company_.flow == nullptr) return false;
+  const IoFlow& flow = *company_.flow;
+  const double all = static_cast<double>(flow.operations.load(std::memory_order_relaxed));
+  const double weights = static_cast<double>(flow.weights.load(std::memory_order_relaxed));
+  return static_cast<double>(own_operations_) * weights >
+         all * static_cast<double>(company_.weight);
+}
+
 void IoThread::reap(double wait_s) {
   const std::size_t count = backend_->reap(ended_, wait_s > 0 ? 1 : 0, wait_s);
-  const std::int64_t now = count > 0 && !rule_.backend->synchronous ? now_ns() : 0;
+  const std::int64_t now = rule_.backend->synchronous ? 0 : now_ns();
+  if (!rule_.backend->synchronous) {
+    latest_ns_ = now;
+    ++now_->depths.completed[level_of_call(count)];
+  }
   for (std::size_t i = 0; i < count; ++i) complete(ended_[i], now);
 }
 
@@ -106,6 +231,12 @@ void IoThread::end() {
   finished_ns_ = now_ns();
   last_cpu_ = sched_getcpu();
   end_sample(finished_ns_);
+  if (company_.ends != nullptr) company_.ends->store(true);
+  if (company_.flow != nullptr) {
+    company_.flow->weights -= company_.weight;
+    company_.flow->operations -= own_operations_;
+  }
+  last_sample_ = sample_.load(std::memory_order_relaxed);
   sample_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
 }
 
@@ -121,20 +252,38 @@ void IoThread::begin_sample(std::uint64_t sample) {
 
 void IoThread::end_sample(std::int64_t now) {
   now_->end_ns = now;
+  now_->start_ns = std::clamp(first_ns_, now_->start_ns, now);  // The delay is nobody's time.
   if (queue_ != nullptr) now_->lost_s = queue_->lost_s();
+  if (rule_.backend->synchronous) {  // One at a time.
+    const std::uint64_t operations = now_->reads + now_->writes;
+    now_->depths.in_flight[0] = now_->depths.submitted[1] = now_->depths.completed[1] = operations;
+  }
+  const ThreadUsage used = usage_of_thread();
+  now_->usage.add(used);
+  now_->usage.add(usage_, -1);
+  usage_ = used;
 }
 
 std::size_t IoThread::issue(std::int64_t now) {
   batch_.clear();
-  while (in_flight_ + batch_.size() < rule_.depth && batch_.size() < rule_.batch && !issued_all()) {
-    if (arrivals_ && due_ns_ > now) break;
-    IoRequest operation = stream_.next();
+  if (is_open()) latest_ns_ = now;
+  while (in_flight_ + batch_.size() < depth_ && batch_.size() < rule_.batch && !issued_all()) {
+    if (pauses() || is_ahead()) break;
+    Due* const due = is_open() ? &next_due() : nullptr;
+    if (due != nullptr && due->at_ns > now) break;
+    const bool apart = due != nullptr && due_[1].arrivals != nullptr;
+    IoRequest operation = stream_.next(apart ? std::optional<bool>(due == &due_[1]) : std::nullopt);
     take_slot(operation);
-    if (arrivals_) {
-      started_ns_[operation.slot] = due_ns_;
-      due_ns_ = opened_ns_ + static_cast<std::int64_t>(arrivals_->next_ns());
+    if (due != nullptr) {
+      started_ns_[operation.slot] = due->at_ns;
+      due->at_ns = first_ns_ + static_cast<std::int64_t>(due->arrivals->next_ns());
     }
     issued_bytes_ += operation.bytes;
+    ++since_pause_;
+    if (company_.flow != nullptr) {
+      ++own_operations_;
+      company_.flow->operations.fetch_add(1, std::memory_order_relaxed);
+    }
     if (operation.write && hooks_.before_write) hooks_.before_write(operation);
     batch_.push_back(operation);
     if (rule_.backend->synchronous) break;
@@ -155,15 +304,18 @@ void IoThread::take_slot(IoRequest& operation) {
 void IoThread::submit() {
   const std::int64_t before = now_ns();
   backend_->submit(batch_);
-  const std::int64_t after = now_ns();
+  const std::int64_t after = latest_ns_ = now_ns();
   for (const IoRequest& operation : batch_) {
-    if (!arrivals_) started_ns_[operation.slot] = before;
+    if (!is_open()) started_ns_[operation.slot] = before;
     submitted_ns_[operation.slot] = after;
     if (!rule_.backend->synchronous) {
       now_->times(operation.write).submission.record(not_negative(after - before));
     }
   }
   in_flight_ += static_cast<std::uint32_t>(batch_.size());
+  if (rule_.backend->synchronous) return;
+  now_->depths.in_flight[level_of(in_flight_)] += batch_.size();
+  ++now_->depths.submitted[level_of_call(batch_.size())];
 }
 
 void IoThread::complete(const Completion& completion, std::int64_t now) {
@@ -190,6 +342,25 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
     if (hooks_.after_read) hooks_.after_read(operation);
   }
   if (queue_ != nullptr) queue_->look(ended);
+  if (search_) search_depth(latency, ended);
+}
+
+void IoThread::search_depth(std::uint64_t latency_ns, std::int64_t now) {
+  if (!search_ || resume_ns_ != 0) return;  // Of the depth before.
+  const DepthSearch::Step step = search_->note(latency_ns, now);
+  if (step == DepthSearch::Step::kNone) return;
+  if (step == DepthSearch::Step::kOver) {
+    until_ns_ = now;
+    return;
+  }
+  depth_ = search_->depth();
+  resume_ns_ = now;  // As soon as nothing is in flight.
+  if (step != DepthSearch::Step::kSettled) return;
+  const std::int64_t start = now_->start_ns;
+  now_->clear();
+  now_->start_ns = std::max(start, now);
+  now_->restarted = true;
+  counted_ns_ = now;
 }
 
 void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
@@ -236,20 +407,22 @@ void IoThread::synced(int file, bool data_only) {
 
 // Seconds to wait for completions: until the next operation is due, if there is a slot for it.
 double IoThread::wait_seconds(std::int64_t now) const {
-  if (in_flight_ >= rule_.depth || issued_all()) return kForever;
-  const std::int64_t left = std::clamp<std::int64_t>(due_ns_ - now, 0, kLongestSleepNs);
+  if (in_flight_ >= depth_ || issued_all()) return kForever;
+  const std::int64_t left = std::clamp<std::int64_t>(next_due().at_ns - now, 0, kLongestSleepNs);
   return static_cast<double>(left) * 1e-9;
 }
 
-void IoThread::sleep_until_due(const std::atomic<bool>& stop) {
-  const std::int64_t left = due_ns_ - now_ns();
-  if (left > kWakeUpNs) {
+// Sleeps until then, at most for kLongestSleepNs, and is busy for the last `spin_ns`.
+void IoThread::nap_until(std::int64_t at_ns, std::int64_t spin_ns, const std::atomic<bool>& stop) {
+  const std::int64_t left = at_ns - now_ns();
+  if (left > spin_ns) {
     timespec pause{};
-    pause.tv_nsec = std::min(left - kWakeUpNs, kLongestSleepNs);
+    pause.tv_nsec = std::min(left - spin_ns, kLongestSleepNs);
     nanosleep(&pause, nullptr);
   }
-  while (due_ns_ - now_ns() < kWakeUpNs && due_ns_ > now_ns() && !stop.load()) {
+  while (at_ns - now_ns() < spin_ns && at_ns > now_ns() && !stop.load()) {
   }
+  latest_ns_ = now_ns();
 }
 
 }  // namespace tierscope

@@ -1,16 +1,19 @@
 // One thread that keeps operations in flight, and what it counted.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "sampling/histogram.h"
 #include "storage/backend.h"
+#include "storage/depth_search.h"
 #include "storage/pattern.h"
 #include "threads/disturbance.h"
 
@@ -22,6 +25,27 @@ struct OperationTimes {
   Histogram latency;     // From when the operation was made, or due, to its completion.
   Histogram submission;  // Of the system call that submitted it.
   Histogram completion;  // From the return of that call to the completion.
+};
+
+// What the kernel counted of a thread, as getrusage() has it.
+struct ThreadUsage {
+  double user_s = 0;
+  double system_s = 0;
+  std::uint64_t switches = 0;
+  std::uint64_t major_faults = 0;
+  std::uint64_t minor_faults = 0;
+
+  void add(const ThreadUsage& other, double sign = 1);
+};
+
+// How many operations were in flight, and how many each call submitted and reaped: counts by powers
+// of two, the last one for all above.
+struct Depths {
+  std::array<std::uint64_t, 7> in_flight{};  // 1, 2, 4, 8, 16, 32, 64 and more: of operations.
+  std::array<std::uint64_t, 7> submitted{};  // Up to 0, 4, 8, 16, 32, 64 and above: of calls.
+  std::array<std::uint64_t, 7> completed{};
+
+  void add(const Depths& other);
 };
 
 // What one thread did in one sample.
@@ -36,6 +60,9 @@ struct Tally {
   OperationTimes of_reads;
   OperationTimes of_writes;
   Histogram sync;  // Of each fsync and fdatasync.
+  ThreadUsage usage;
+  Depths depths;
+  bool restarted = false;  // What was counted before, in earlier samples too, does not count.
 
   void clear();
   OperationTimes& times(bool write) {
@@ -54,7 +81,31 @@ struct IoRule {
   std::uint64_t fsync;      // After every N writes; 0: never.
   std::uint64_t fdatasync;  // The same.
   bool end_fsync;
-  double rate;  // Of this thread, operations a second; 0: closed loop.
+  double rate;            // Of this thread, operations a second; 0: closed loop.
+  double write_rate = 0;  // Of it, writes, which are then timed apart from reads.
+  double delay_s = 0;     // Before the first operation.
+  double time_limit_s = std::numeric_limits<double>::infinity();  // After the delay and
+  double ramp_s = 0;                                              // what is not counted.
+  std::uint64_t think_every = 0;  // Operations after which the thread pauses; 0: it does not.
+  double think_s = 0;             // The whole pause, of which
+  double think_spin_s = 0;        // so much keeps the CPU busy.
+  std::optional<DepthSearchRule> search;
+};
+
+// Threads that make operations in the ratio of their weights.
+struct IoFlow {
+  std::atomic<std::uint64_t> operations{0};
+  std::atomic<std::uint64_t> weights{0};
+};
+
+// What a thread shares with some of the others; all of it outlives the thread.
+struct IoCompany {
+  std::atomic<bool>* group_ended = nullptr;  // Once set, the thread ends, too.
+  std::atomic<bool>* all_ended = nullptr;    // The same.
+  std::atomic<bool>* ends = nullptr;         // The one of both that it sets when it ends.
+  IoFlow* flow = nullptr;
+  std::uint64_t weight = 0;
+  double flow_sleep_s = 0;  // While the thread is ahead of the others.
 };
 
 // What is done with blocks before they are written and after they were read.
@@ -68,7 +119,8 @@ class IoThread {
   // Slots 0..depth-1 are for reads; writes have slots of their own behind them where both occur.
   // Names are those of the files, for messages.
   IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
-           std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed);
+           std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed,
+           IoCompany company = {});
 
   // Makes the backend. Call it, and run(), on the thread that is to work.
   void prepare(const ThreadIo& io);
@@ -82,17 +134,42 @@ class IoThread {
   // Number of the sample that it is in; all samples before it are complete. The tallies of a sample
   // and of the next one take turns.
   std::uint64_t sample() const { return sample_.load(std::memory_order_acquire); }
-  Tally& tally(std::uint64_t sample) { return tallies_[sample % 2]; }
+  // Of a sample that began after the thread had ended it is empty.
+  Tally& tally(std::uint64_t sample) {
+    static Tally nothing;  // Nobody writes to it.
+    return sample > last_sample_ ? nothing : tallies_[sample % 2];
+  }
 
   std::int64_t finished_ns() const { return finished_ns_; }
+  // From its first operation that counts to its end.
+  double worked_s() const { return static_cast<double>(finished_ns_ - counted_ns_) * 1e-9; }
+  std::uint32_t depth() const { return depth_; }
   int last_cpu() const { return last_cpu_; }  // On which it ended.
   // What each slot's last operation was, for those that it had any of.
   std::span<const IoRequest> last_requests() const { return requests_; }
   std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
 
  private:
+  // When the next operation of an open loop is due.
+  struct Due {
+    std::unique_ptr<Arrivals> arrivals;
+    std::int64_t at_ns = 0;
+  };
+
   void begin(std::uint64_t sample, RunQueueDelay* queue);
+  void begin_arrivals();
   void end();
+  bool is_over(const std::atomic<bool>& stop) const;
+  void go_on(const std::atomic<bool>& stop, bool stopping);
+  void idle(const std::atomic<bool>& stop);
+  void pause();
+  void nap_until(std::int64_t at_ns, std::int64_t spin_ns, const std::atomic<bool>& stop);
+  bool is_ahead() const;
+  bool pauses() const { return rule_.think_every != 0 && since_pause_ >= rule_.think_every; }
+  void search_depth(std::uint64_t latency_ns, std::int64_t now);
+  bool is_open() const { return due_[0].arrivals != nullptr; }
+  Due& next_due() { return due_[1].arrivals && due_[1].at_ns < due_[0].at_ns ? due_[1] : due_[0]; }
+  const Due& next_due() const { return const_cast<IoThread*>(this)->next_due(); }
   void begin_sample(std::uint64_t sample);
   void end_sample(std::int64_t now);
   std::size_t issue(std::int64_t now);
@@ -104,7 +181,6 @@ class IoThread {
   void sync_if_due(const IoRequest& operation);
   void synced(int file, bool data_only);
   double wait_seconds(std::int64_t now) const;
-  void sleep_until_due(const std::atomic<bool>& stop);
   bool issued_all() const { return rule_.amount != 0 && issued_bytes_ >= rule_.amount; }
 
   const IoPattern& pattern_;
@@ -113,8 +189,11 @@ class IoThread {
   std::span<const std::string> names_;
   BlockHooks hooks_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Arrivals> arrivals_;
+  std::array<Due, 2> due_;  // Of all operations, or of reads and of writes.
   std::uint64_t seed_;
+  IoCompany company_;
+  std::optional<DepthSearch> search_;
+  std::uint32_t depth_;
 
   std::vector<IoRequest> requests_;  // By slot.
   std::unique_ptr<bool[]> used_;
@@ -128,14 +207,23 @@ class IoThread {
   std::uint64_t issued_bytes_ = 0;
   std::uint64_t writes_since_fsync_ = 0;
   std::uint64_t writes_since_fdatasync_ = 0;
-  std::int64_t opened_ns_ = 0;  // When the run began.
-  std::int64_t due_ns_ = 0;     // Of the next operation of an open loop.
+  std::uint64_t since_pause_ = 0;     // Operations.
+  std::uint64_t own_operations_ = 0;  // Of those that its flow counts.
+  std::int64_t first_ns_ = 0;         // When its delay ends.
+  std::int64_t opened_ns_ = 0;        // When the run began.
+  std::int64_t latest_ns_ = 0;        // That is known; not later than now.
+  std::int64_t resume_ns_ = 0;        // When a pause ends; 0: there is none.
+  std::int64_t spin_ns_ = 0;          // At the end of the pause.
+  std::int64_t until_ns_ = 0;         // When its time is over.
+  std::int64_t counted_ns_ = 0;       // When what counts began.
   std::int64_t finished_ns_ = 0;
   int last_cpu_ = -1;
 
   RunQueueDelay* queue_ = nullptr;  // Of the run.
   Tally tallies_[2];
   Tally* now_ = nullptr;
+  ThreadUsage usage_;  // When the sample began.
+  std::uint64_t last_sample_ = std::numeric_limits<std::uint64_t>::max();
   alignas(64) std::atomic<std::uint64_t> sample_{0};
 };
 

@@ -14,25 +14,48 @@
 namespace tierscope {
 
 enum class IoOperation { kRead, kWrite, kMix };
-enum class IoOrder { kSequential, kRandom, kZipf };
+// Random orders other than kRandom choose some offsets more often than others.
+enum class IoOrder { kSequential, kRandom, kZipf, kPareto, kNormal, kZoned };
 
 struct BlockShare {
   std::uint32_t bytes;
   std::uint32_t weight;
 };
 
+// A share of all accesses goes to the next share of the offsets; both in percent.
+struct ZoneShare {
+  double accesses;
+  double size;
+};
+
+// Operations go over `bytes` of a zone of `range` bytes, then leave out `skip` bytes behind it.
+struct StridedZones {
+  std::uint64_t bytes;
+  std::uint64_t range;
+  std::uint64_t skip;
+};
+
 struct IoPattern {
   IoOperation operation;
   int read_percent;  // Of kMix.
   IoOrder order;
-  double zipf;                     // Exponent of kZipf.
-  std::vector<BlockShare> blocks;  // At least one.
-  std::uint64_t align;             // Offsets are multiples of it, but for misalign.
+  double skew;  // Of kZipf the exponent, of kPareto its power, of kNormal the deviation in percent.
+  std::vector<ZoneShare> zones;          // Of kZoned.
+  std::vector<BlockShare> blocks;        // At least one.
+  std::vector<BlockShare> write_blocks;  // Of the writes of kMix; empty: `blocks`.
+  std::uint64_t align;                   // Offsets are multiples of it, but for misalign.
   std::uint64_t misalign;
   std::uint64_t offset;                // Where the used range of each file begins.
   std::optional<std::uint64_t> range;  // Its bytes; up to the file's end where absent.
-  std::optional<double> rate;          // Operations a second of all threads.
-  bool poisson;                        // Else they are spaced evenly.
+  std::int64_t stride = 0;             // Bytes between two operations of kSequential.
+  std::uint32_t run = 1;               // Operations from each random offset on,
+  bool same = false;                   // all of them at that offset.
+  int random_percent = 100;            // Of random orders; the other operations go on in sequence.
+  bool by_turns = false;               // Each operation is on the next file.
+  std::optional<StridedZones> strided;
+  std::optional<double> rate;        // Operations a second of all threads.
+  std::optional<double> write_rate;  // Of it, writes of kMix, which are then timed apart.
+  bool poisson;                      // Else they are spaced evenly.
   std::uint64_t seed;
 
   std::uint32_t largest_block() const;
@@ -63,13 +86,19 @@ class RequestStream {
   RequestStream(const IoPattern& pattern, std::vector<FileRange> ranges, std::size_t thread,
                 double share);
 
-  // The next operation; its slot is for the caller to choose.
-  IoRequest next();
+  // The next operation; its slot is for the caller to choose, and its direction, too, where that is
+  // given.
+  IoRequest next(std::optional<bool> write = {});
 
  private:
-  std::uint32_t next_block();
+  std::uint32_t next_block(bool write);
+  bool goes_on();
+  std::uint64_t random_unit();
   void place(IoRequest& operation);
+  void place_on_next_file(IoRequest& operation);
   void place_in_turn(IoRequest& operation);
+  void place_in_zone(IoRequest& operation);
+  void move_on(std::uint32_t bytes);
 
   const IoPattern& pattern_;
   std::vector<FileRange> ranges_;
@@ -79,9 +108,13 @@ class RequestStream {
   std::uint64_t choices_;  // State of the generator that chooses sizes and directions.
   std::optional<ZipfOrder> zipf_;
   RandomOrder random_;
-  std::uint64_t weights_ = 0;
-  std::size_t range_ = 0;     // Of the next sequential operation,
-  std::uint64_t cursor_ = 0;  // and where.
+  std::size_t range_ = 0;               // Of the next sequential operation,
+  std::uint64_t cursor_ = 0;            // and where.
+  std::uint32_t left_ = 0;              // Operations that follow a random one.
+  std::uint64_t last_ = 0;              // Where the last random one was.
+  std::uint64_t zone_ = 0;              // Start of a strided zone,
+  std::uint64_t moved_ = 0;             // and what was moved in it.
+  std::vector<std::uint64_t> cursors_;  // Of each range, where operations take files by turns.
 };
 
 // When the operations of one thread of an open loop are due, in ns from a start.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "errors.h"
 #include "storage/foreign_file.h"
@@ -21,6 +22,11 @@ Unavailable missing(const std::string& path) {
 
 int flags_of(bool writes, bool direct) {
   return (writes ? O_RDWR : O_RDONLY) | (direct ? O_DIRECT : 0) | O_CLOEXEC;
+}
+
+// /dev/null and /dev/zero are as large as anybody likes.
+bool has_no_data(const std::string& path, const struct stat& found) {
+  return S_ISCHR(found.st_mode) && (path == "/dev/null" || path == "/dev/zero");
 }
 
 }  // namespace
@@ -103,6 +109,10 @@ void TargetFiles::use(bool writes) {
                                                     .second_word = spec_.second_word});
     all = device_->size();
   }
+  if (has_no_data(spec_.path, found)) {
+    keeps_data_ = false;
+    all = spec_.size;
+  }
   names_.push_back(spec_.path);
   sizes_.push_back(spec_.size != 0 ? std::min(spec_.size, all) : all);
 }
@@ -124,6 +134,9 @@ std::string TargetFiles::changes_by_others(int file) const {
 std::uint64_t TargetFiles::purge() const { return spec_.purge ? device_->purge() : 0; }
 
 std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
+  // Threads open their files at the same time, and a file of several threads notes that it is open.
+  static std::mutex opening;
+  const std::lock_guard lock(opening);
   std::vector<Descriptor> files;
   for (const OwnedFile* const file : owned_) {
     file->check();
@@ -136,6 +149,7 @@ std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
 Descriptor TargetFiles::open_other(bool writes, bool direct) const {
   const int flags = flags_of(writes, direct);
   if (device_) return Descriptor(device_->open(flags));
+  if (!keeps_data_) return Descriptor(::open(spec_.path.c_str(), flags));
   return Descriptor(open_foreign(spec_.path, spec_.overwrite, flags));
 }
 

@@ -64,6 +64,9 @@ class TargetFiles {
   // Whether all of them are files that tierscope made.
   bool ours() const { return !owned_.empty(); }
 
+  // Whether what is written can be read again: not of /dev/null and /dev/zero.
+  bool keeps_data() const { return keeps_data_; }
+
   // Discards the device's data, where that is asked for; returns its bytes. Throws as Device does.
   std::uint64_t purge() const;
 
@@ -78,6 +81,7 @@ class TargetFiles {
 
   TargetSpec spec_;
   std::uint32_t cell_;
+  bool keeps_data_ = true;
   std::vector<OwnedFile*> owned_;
   std::unique_ptr<Device> device_;
   std::vector<std::string> names_;

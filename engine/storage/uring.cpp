@@ -33,7 +33,7 @@ class Uring : public Backend {
     parameters.sq_thread_idle = kIdleMs;
     open_ring(parameters);
     try {
-      if (io.registered) register_all();
+      register_wanted();
     } catch (...) {
       io_uring_queue_exit(&ring_);
       throw;
@@ -82,35 +82,39 @@ class Uring : public Backend {
     if (failed < 0) refuse("io_uring cannot be set up", -failed);
   }
 
-  void register_all() {
-    std::vector<iovec> vectors;
-    for (std::byte* const buffer : io_.buffers) vectors.push_back({buffer, io_.buffer_bytes});
-    int failed =
-        io_uring_register_buffers(&ring_, vectors.data(), static_cast<unsigned>(vectors.size()));
-    if (failed < 0) refuse("io_uring cannot register the buffers", -failed);
-    failed =
-        io_uring_register_files(&ring_, io_.files.data(), static_cast<unsigned>(io_.files.size()));
-    if (failed < 0) refuse("io_uring cannot register the files", -failed);
+  void register_wanted() {
+    if (io_.registered_buffers) {
+      std::vector<iovec> vectors;
+      for (std::byte* const buffer : io_.buffers) vectors.push_back({buffer, io_.buffer_bytes});
+      const int failed =
+          io_uring_register_buffers(&ring_, vectors.data(), static_cast<unsigned>(vectors.size()));
+      if (failed < 0) refuse("io_uring cannot register the buffers", -failed);
+    }
+    if (io_.registered_files) {
+      const int failed = io_uring_register_files(&ring_, io_.files.data(),
+                                                 static_cast<unsigned>(io_.files.size()));
+      if (failed < 0) refuse("io_uring cannot register the files", -failed);
+    }
     // Saves looking the ring up at each system call (Linux 5.18).
-    io_uring_register_ring_fd(&ring_);
+    if (io_.registered_buffers || io_.registered_files) io_uring_register_ring_fd(&ring_);
   }
 
   void prepare(const IoRequest& operation) {
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
     const int file =
-        io_.registered ? operation.file : io_.files[static_cast<std::size_t>(operation.file)];
+        io_.registered_files ? operation.file : io_.files[static_cast<std::size_t>(operation.file)];
     std::byte* const buffer = io_.buffers[operation.slot];
     const auto slot = static_cast<int>(operation.slot);
-    if (io_.registered && operation.write) {
+    if (io_.registered_buffers && operation.write) {
       io_uring_prep_write_fixed(entry, file, buffer, operation.bytes, operation.offset, slot);
-    } else if (io_.registered) {
+    } else if (io_.registered_buffers) {
       io_uring_prep_read_fixed(entry, file, buffer, operation.bytes, operation.offset, slot);
     } else if (operation.write) {
       io_uring_prep_write(entry, file, buffer, operation.bytes, operation.offset);
     } else {
       io_uring_prep_read(entry, file, buffer, operation.bytes, operation.offset);
     }
-    if (io_.registered) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+    if (io_.registered_files) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data64(entry, operation.slot);
   }
 

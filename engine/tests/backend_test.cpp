@@ -85,7 +85,23 @@ TEST_P(BackendTest, AFileThatWasTruncatedIsSeen) {
   EXPECT_EQ(carry_out(request(3, false)), kBlock);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BackendTest, testing::Values("posix", "libaio", "io_uring", "mmap"),
+using NullBackendTest = BackendTest;
+
+TEST_P(NullBackendTest, EndsOperationsAndMovesNothing) {
+  EXPECT_EQ(carry_out(request(7, false)), kBlock);
+  EXPECT_EQ(buffers_[1][0], std::byte{0});
+  std::fill_n(buffers_[1], kBlock, std::byte{0xaa});
+  EXPECT_EQ(carry_out(request(3, true)), kBlock);
+  std::byte found{};
+  ASSERT_EQ(pread(file_, &found, 1, 3 * kBlock), 1);
+  EXPECT_EQ(found, std::byte{3});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NullBackendTest, testing::Values("null"));
+
+INSTANTIATE_TEST_SUITE_P(All, BackendTest,
+                         testing::Values("posix", "sync", "pvsync", "pvsync2", "splice", "libaio",
+                                         "posixaio", "io_uring", "mmap"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace

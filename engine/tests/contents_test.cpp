@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <stdexcept>
@@ -223,6 +224,19 @@ TEST(ContentsOfBuffers, AMismatchSaysWhatWasExpectedAndFound) {
   EXPECT_EQ(verify(cell, 3, 0, 5)->text("/data/x"),
             "/data/x, offset 0: misdirected block: expected generation 5 of file 00000003 at "
             "offset 0, found generation 5 of file 00000002 at offset 8192");
+}
+
+TEST(ContentsTest, RepeatedBytesAreVerifiedAsRandomOnesAre) {
+  std::vector<std::byte> buffer(8192);
+  const std::array bytes{std::byte{0xde}, std::byte{0xad}, std::byte{0xbe}, std::byte{0xef}};
+  repeat(buffer, bytes);
+  stamp(buffer, 7, 4096, 3);
+  EXPECT_FALSE(verify(buffer, 7, 4096, 3));
+  for (std::size_t at = sizeof(CellHeader); at < kSealAt; ++at) {
+    EXPECT_EQ(buffer[at], bytes[at % 4]) << at;
+  }
+  buffer[1000] ^= std::byte{1};
+  EXPECT_TRUE(verify(buffer, 7, 4096, 3));
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 #include "errors.h"
 #include "storage/pattern.h"
@@ -16,7 +19,7 @@ IoPattern pattern_of(IoOrder order, std::vector<BlockShare> blocks, std::uint64_
   pattern.order = order;
   pattern.blocks = std::move(blocks);
   pattern.align = align;
-  pattern.zipf = 1.1;
+  pattern.skew = 1.1;
   pattern.seed = 1;
   return pattern;
 }
@@ -142,6 +145,115 @@ TEST(ArrivalsTest, PoissonOnesHaveExponentialGaps) {
   EXPECT_NEAR(mean, 1e6, 3e4);
   // An exponential distribution's standard deviation is its mean.
   EXPECT_NEAR(std::sqrt(squares / kCount - mean * mean), 1e6, 5e4);
+}
+
+std::vector<std::uint64_t> offsets_of(const IoPattern& pattern, int number,
+                                      std::uint64_t last = 4096 * 8) {
+  RequestStream stream(pattern, {{.file = 0, .first = 0, .last = last}}, 0, 0);
+  std::vector<std::uint64_t> found;
+  for (int i = 0; i < number; ++i) found.push_back(stream.next().offset / 4096);
+  return found;
+}
+
+TEST(IoPatternTest, AStrideLeavesBytesOutAndGoesBackwards) {
+  IoPattern pattern = pattern_of(IoOrder::kSequential, {{4096, 1}}, 4096);
+  pattern.stride = 4096;
+  EXPECT_EQ(offsets_of(pattern, 6), (std::vector<std::uint64_t>{0, 2, 4, 6, 0, 2}));
+  pattern.stride = -8192;
+  EXPECT_EQ(offsets_of(pattern, 10), (std::vector<std::uint64_t>{7, 6, 5, 4, 3, 2, 1, 0, 7, 6}));
+}
+
+TEST(IoPatternTest, ARunGoesOnFromARandomOffsetOrKeepsToIt) {
+  IoPattern pattern = pattern_of(IoOrder::kRandom, {{4096, 1}}, 4096);
+  pattern.run = 3;
+  const std::vector<std::uint64_t> onward = offsets_of(pattern, 30, 4096 * 64);
+  for (std::size_t i = 0; i < onward.size(); ++i) {
+    if (i % 3 != 0 && onward[i] != 0) EXPECT_EQ(onward[i], onward[i - 1] + 1) << i;
+  }
+  pattern.same = true;
+  const std::vector<std::uint64_t> same = offsets_of(pattern, 30, 4096 * 64);
+  EXPECT_EQ(std::set(same.begin(), same.end()).size(), 10);
+  for (std::size_t i = 0; i < same.size(); ++i) EXPECT_EQ(same[i], same[i / 3 * 3]);
+}
+
+TEST(IoPatternTest, APartOfRandomOperationsGoesOnInSequence) {
+  IoPattern pattern = pattern_of(IoOrder::kRandom, {{4096, 1}}, 4096);
+  pattern.random_percent = 25;
+  const std::vector<std::uint64_t> found = offsets_of(pattern, 20000, 4096ULL << 20);
+  int onward = 0;
+  for (std::size_t i = 1; i < found.size(); ++i) onward += found[i] == found[i - 1] + 1;
+  EXPECT_NEAR(onward, 15000, 400);
+}
+
+TEST(IoPatternTest, ZonesGetTheirShareOfAccesses) {
+  IoPattern pattern = pattern_of(IoOrder::kZoned, {{4096, 1}}, 4096);
+  pattern.zones = {{50, 5}, {30, 15}, {20, 80}};
+  int first = 0;
+  int second = 0;
+  for (const std::uint64_t block : offsets_of(pattern, 20000, 4096 * 1000)) {
+    first += block < 50;
+    second += block >= 50 && block < 200;
+  }
+  EXPECT_NEAR(first, 10000, 350);
+  EXPECT_NEAR(second, 6000, 350);
+}
+
+TEST(IoPatternTest, ParetoAndNormalPreferFewBlocksAndReachThemByChance) {
+  for (const auto& [order, skew, most] :
+       {std::tuple(IoOrder::kPareto, 0.2, 0.2), std::tuple(IoOrder::kNormal, 5.0, 0.3)}) {
+    IoPattern pattern = pattern_of(order, {{4096, 1}}, 4096);
+    pattern.skew = skew;
+    std::map<std::uint64_t, int> counts;
+    for (const std::uint64_t block : offsets_of(pattern, 20000, 4096 * 1024)) {
+      ASSERT_LT(block, 1024);
+      ++counts[block];
+    }
+    std::vector<int> often;
+    for (const auto& [block, count] : counts) often.push_back(count);
+    std::ranges::sort(often, std::greater{});
+    const auto hot = static_cast<std::ptrdiff_t>(most * 1024);
+    const int share = std::accumulate(
+        often.begin(), often.begin() + std::min<std::ptrdiff_t>(hot, std::ssize(often)), 0);
+    EXPECT_GT(share, 15000) << static_cast<int>(order);
+  }
+}
+
+TEST(IoPatternTest, StridedZonesAreUsedOneAfterAnother) {
+  IoPattern pattern = pattern_of(IoOrder::kSequential, {{4096, 1}}, 4096);
+  pattern.strided = StridedZones{.bytes = 8192, .range = 8192, .skip = 8192};
+  EXPECT_EQ(offsets_of(pattern, 6), (std::vector<std::uint64_t>{0, 1, 4, 5, 0, 1}));
+  pattern.order = IoOrder::kRandom;
+  pattern.strided = StridedZones{.bytes = 4096, .range = 16384, .skip = 0};
+  const std::vector<std::uint64_t> found = offsets_of(pattern, 8);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i] / 4, i % 2);
+}
+
+TEST(IoPatternTest, FilesAreTakenByTurns) {
+  IoPattern pattern = pattern_of(IoOrder::kSequential, {{4096, 1}}, 4096);
+  pattern.by_turns = true;
+  RequestStream stream(pattern, {{0, 0, 8192}, {1, 0, 8192}}, 0, 0);
+  std::vector<std::pair<int, std::uint64_t>> found;
+  for (int i = 0; i < 5; ++i) {
+    const IoRequest next = stream.next();
+    found.emplace_back(next.file, next.offset);
+  }
+  EXPECT_EQ(found, (std::vector<std::pair<int, std::uint64_t>>{
+                       {0, 0}, {1, 0}, {0, 4096}, {1, 4096}, {0, 0}}));
+}
+
+TEST(IoPatternTest, WritesOfAMixHaveSizesOfTheirOwn) {
+  IoPattern pattern = pattern_of(IoOrder::kRandom, {{4096, 1}}, 4096);
+  pattern.operation = IoOperation::kMix;
+  pattern.read_percent = 50;
+  pattern.write_blocks = {{16384, 1}};
+  EXPECT_EQ(pattern.largest_block(), 16384);
+  RequestStream stream(pattern, {{.file = 0, .first = 0, .last = 1 << 20}}, 0, 0);
+  for (int i = 0; i < 100; ++i) {
+    const IoRequest next = stream.next();
+    EXPECT_EQ(next.bytes, next.write ? 16384 : 4096);
+  }
+  EXPECT_TRUE(stream.next(true).write);
+  EXPECT_FALSE(stream.next(false).write);
 }
 
 }  // namespace

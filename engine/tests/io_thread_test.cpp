@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <numeric>
 #include <thread>
 
 #include "competitor.h"
@@ -81,7 +82,7 @@ class IoThreadTest : public testing::Test {
   IoThread& make() {
     thread_ = std::make_unique<IoThread>(
         pattern_, rule_, RequestStream(pattern_, {{.file = 0, .first = 0, .last = 1 << 20}}, 0, 0),
-        names_, BlockHooks{}, 1);
+        names_, BlockHooks{}, 1, company_);
     thread_->prepare({});
     return *thread_;
   }
@@ -94,6 +95,7 @@ class IoThreadTest : public testing::Test {
 
   IoPattern pattern_{};
   IoRule rule_{};
+  IoCompany company_;
   std::vector<std::string> names_{"/data/file"};
   std::unique_ptr<IoThread> thread_;
   std::atomic<bool> stop_{false};
@@ -237,6 +239,123 @@ TEST_F(IoThreadTest, ARowHasWhatOthersTookOfTheCpu) {
 }
 
 TEST_F(IoThreadTest, NothingIsLostWhereNobodyWatches) { EXPECT_EQ(run().lost_s, 0); }
+
+TEST_F(IoThreadTest, AThreadEndsByItsOwnTimeAfterItsDelay) {
+  rule_.amount = 0;
+  rule_.delay_s = 0.02;
+  rule_.time_limit_s = 0.03;
+  FakeBackend::delay_s = 1e-4;
+  const std::int64_t before = now_ns();
+  const Tally& tally = run();
+  EXPECT_GT(tally.reads, 0);
+  EXPECT_GE(thread_->finished_ns() - before, 50'000'000);
+  EXPECT_GE(thread_->worked_s(), 0.03);
+  EXPECT_EQ(tally.end_ns, thread_->finished_ns());
+  EXPECT_GE(tally.start_ns - before, 20'000'000) << "the delay is in no sample";
+}
+
+TEST_F(IoThreadTest, ASampleAfterItsEndIsEmpty) {
+  run();
+  EXPECT_EQ(thread_->tally(0).reads, 100);
+  EXPECT_EQ(thread_->tally(1).reads, 0);
+  EXPECT_EQ(thread_->tally(2).end_ns, 0);
+}
+
+TEST_F(IoThreadTest, APauseFollowsSoManyOperationsOnceAllHaveEnded) {
+  rule_.think_every = 10;
+  rule_.think_s = 0.002;
+  const Tally& tally = run();
+  EXPECT_EQ(tally.reads, 100);
+  EXPECT_GE(thread_->finished_ns() - tally.start_ns, 9 * 2'000'000);  // None after the last ones.
+}
+
+TEST_F(IoThreadTest, ReadsAndWritesOfAMixHaveTheirOwnRates) {
+  pattern_.operation = IoOperation::kMix;
+  pattern_.read_percent = 50;
+  rule_.rate = 10000;
+  rule_.write_rate = 2500;
+  const Tally& tally = run();
+  EXPECT_NEAR(static_cast<double>(tally.writes), 25, 1);
+  EXPECT_EQ(tally.reads + tally.writes, 100);
+}
+
+TEST_F(IoThreadTest, ItEndsWithItsGroupAndEndsItsGroup) {
+  std::atomic<bool> group{false};
+  company_ = {.group_ended = &group, .ends = &group};
+  run();
+  EXPECT_TRUE(group.load());
+  EXPECT_EQ(thread_->tally(0).reads, 100);
+  EXPECT_EQ(run().reads, 0) << "the group had ended";
+}
+
+TEST_F(IoThreadTest, AFlowKeepsTheRatioOfWeights) {
+  IoFlow flow;
+  flow.weights = 3;  // Of another thread,
+  flow.operations = 30;
+  company_ = {.flow = &flow, .weight = 1};
+  rule_.amount = 0;
+  IoThread& thread = make();
+  std::thread worker([&] { thread.run(stop_, sample_); });
+  while (flow.operations < 41) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(flow.operations.load(), 41) << "11 of 41 are more than a quarter";
+  stop_.store(true);
+  worker.join();
+  EXPECT_EQ(thread.tally(0).reads, 11);
+  EXPECT_EQ(flow.weights.load(), 3);
+}
+
+TEST_F(IoThreadTest, OperationsInFlightAndCallsAreCounted) {
+  rule_.depth = 16;
+  rule_.batch = 1;
+  const Tally& tally = run();
+  const auto sum = [](const auto& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  };
+  EXPECT_EQ(sum(tally.depths.in_flight), 100);
+  EXPECT_EQ(tally.depths.in_flight[0], 1);  // The first one,
+  EXPECT_EQ(tally.depths.in_flight[1], 2);  // the two behind it.
+  EXPECT_GE(tally.depths.in_flight[4], 80);
+  EXPECT_EQ(tally.depths.submitted[1], 100);
+  EXPECT_GE(sum(tally.depths.completed), 100);
+}
+
+TEST_F(IoThreadTest, TheKernelsCountsAreOfTheThread) {
+  const ThreadUsage used = run().usage;
+  EXPECT_GE(used.user_s + used.system_s, 0);
+  rule_.think_every = 1;
+  rule_.think_s = 0.001;
+  EXPECT_GE(run().usage.switches, 90) << "it slept that often";
+}
+
+TEST(DepthSearchTest, FindsTheDeepestThatIsFastEnough) {
+  // Operations take 100 us for each one in flight; at most 1.3 ms are allowed.
+  DepthSearch search({.target_s = 1.3e-3, .percent = 99, .window_s = 0.01}, 64);
+  std::int64_t now = 0;
+  search.begin(now);
+  std::vector<std::uint32_t> tried{search.depth()};
+  DepthSearch::Step step = DepthSearch::Step::kNone;
+  while (step != DepthSearch::Step::kOver) {
+    now += 100'000;
+    step = search.note(search.depth() * 100'000, now);
+    if (step == DepthSearch::Step::kChanged) tried.push_back(search.depth());
+  }
+  EXPECT_EQ(search.depth(), 13);
+  EXPECT_EQ(tried, (std::vector<std::uint32_t>{1, 2, 4, 8, 16, 12, 14, 13}));
+}
+
+TEST(DepthSearchTest, ReportsTheLeastDepthWhereEvenThatIsTooSlowAndTheMostWhereAllAreFast) {
+  for (const auto& [latency_ns, expected] : {std::pair(5'000'000, 1U), {1000, 8U}}) {
+    DepthSearch search({.target_s = 1e-3, .percent = 99, .window_s = 0.01}, 8);
+    search.begin(0);
+    std::int64_t now = 0;
+    while (search.note(static_cast<std::uint64_t>(latency_ns), now += 1'000'000) !=
+           DepthSearch::Step::kOver) {
+      ASSERT_LT(now, 1'000'000'000);
+    }
+    EXPECT_EQ(search.depth(), expected);
+  }
+}
 
 }  // namespace
 }  // namespace tierscope

@@ -55,7 +55,7 @@ TEST(LineReader, GivesLinesAndALastOneWithoutANewline) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const std::string text = "one\n\nthree";
-  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   close(ends[1]);
   LineReader lines(ends[0]);
   EXPECT_EQ(lines.next(), "one");

@@ -1,6 +1,7 @@
 """fio's job files: what is read, what is refused and where, and that no text ends a run."""
 
 import re
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,7 +14,8 @@ from tests.fuzz.damage import damaged
 from tierscope.model.errors import UserError
 from tierscope.peers.fio.job_file import parse_jobs, parse_line, shown
 from tierscope.peers.fio.jobs import Job
-from tierscope.peers.fio.options import BY_NAME, FIXED, OPTIONS
+from tierscope.peers.fio.logs import log_paths
+from tierscope.peers.fio.options import BY_NAME, FIXED, OPTIONS, RefusedError
 from tierscope.peers.fio.plan import Stage, stages
 
 EVERYTHING = """\
@@ -111,6 +113,7 @@ def test_defaults_are_those_of_fio() -> None:
     assert found.directory == str(Path.cwd())
     assert found.of("percentile_list")[:3] == (1, 5, 10)
     assert found.of("runtime") == 0
+    assert not job("time_based").time_based, "without a runtime it changes nothing"
 
 
 def test_a_mix_of_all_or_nothing_is_none() -> None:
@@ -138,6 +141,36 @@ def test_rates() -> None:
     assert job("rate_iops=100").rate == 100.0
     assert job("rate=1m", "bs=4k", "rate_process=poisson").rate == 256.0
     assert job("rw=write", "rate_iops=100,50").rate == 50.0
+    mix = job("rw=rw", "rate=1m,512k", "bs=4k,8k")
+    assert (mix.rate, mix.write_rate) == (256 + 64, 64)
+
+
+def test_times_without_units_are_fio_s() -> None:
+    found = job("thinktime=2000", "latency_target=500", "latency_window=5s", "log_avg_msec=250")
+    times = ("thinktime", "latency_target", "latency_window", "log_avg_msec")
+    assert [found.of(name) for name in times] == [0.002, 0.0005, 5, 0.25]
+    assert job("thinktime=2ms").of("thinktime") == 0.002
+
+
+def test_data_may_repeat_bytes() -> None:
+    assert job("rw=write", "zero_buffers").fill == "00"
+    assert job("rw=write", "buffer_pattern=0xdeadbeef").fill == "deadbeef"
+    assert job("rw=write", 'buffer_pattern="abc"').fill == "616263"
+    assert job("rw=write", "buffer_pattern=258").fill == "0201", "fio turns numbers round"
+    assert job("rw=write", "verify_pattern=1").fill is None, "without verify it is not used"
+    assert job("rw=write", "verify=pattern", "verify_pattern=1").fill == "01"
+    (said,) = (one for one in job("rw=write", "zero_buffers").remarks if "112 bytes" in one)
+    assert "between tierscope's headers" in said
+
+
+def test_logs_have_the_names_of_fio() -> None:
+    found = job("write_bw_log", "write_lat_log=x", "log_avg_msec=100")
+    assert {str(path) for path in log_paths(found, 3).values()} == {
+        "a_bw.3.log", "x_slat.3.log", "x_clat.3.log", "x_lat.3.log",
+    }  # fmt: skip
+    one = job("write_iops_log=x", "per_job_logs=0")
+    assert [*map(str, log_paths(one, 3).values())] == ["x_iops.log"]
+    assert any("averages of 500 ms" in said for said in one.remarks)
 
 
 WAITS = "[a]\n[b]\nstonewall\n[c]\nwait_for=b\n[d]\nwait_for=a\n[e]\nnew_group\n"
@@ -164,20 +197,29 @@ def test_names_of_clones_are_unlike() -> None:
 
 
 REFUSED = {
-    "ioengine=null": "it does not read or write",
+    "ioengine=cpuio": "it does not read or write",
     "ioengine=rbd": "by a library of its own",
     "ioengine=lib-aio": "did you mean 'libaio'",
     "exec_prerun=reboot": "foreign commands are not run",
     "ioscheduler=none": "settings of the machine are left alone",
-    "write_bw_log=x": "no logs are written",
-    "write_lat_log": "no logs are written",
-    "random_distribution=zoned:50/5:30/15": "only random and zipf",
-    "latency_target=500": "is not searched",
+    "write_hist_log=x": "histograms are not logged",
+    "random_distribution=sequence:2,0": "only random, zipf",
+    "random_distribution=zoned:50/5:30/15": "add up to 100 each",
+    "random_distribution=zipf:1.2:0.3": "the center cannot be chosen",
+    "latency_target=500": "needs a latency_window",
+    "steadystate=iops:10%": "needs a steadystate_duration",
+    "steadystate=iops\nss_dur=3": "is not one such as iops:10%",
+    "thinktime=10\nthinktime_spin=20": "is a part of thinktime",
+    "thinktime=10\nthinktime_iotime=5": "pauses come after operations",
+    "zonemode=strided\nzonesize=1k": "needs 4096 bytes",
+    "zonesize=4k": "needs zonemode=strided",
+    "file_service_type=random\nnrfiles=2": "by turns",
+    "rw=rw\nrate_iops=10,0": "limits reads and writes of a mix",
+    "buffer_pattern=0xg": "is not bytes such as",
     "size=8*1024": "arithmetic is not evaluated",
     "size=10%": "100% is the only",
     "zonemode=zbd": "zoned devices are not measured",
-    "thinktime=10": "do not pause",
-    "verify_pattern=0xff": "data is verified in tierscope's own way",
+    "verify_only=1": "data is verified in tierscope's own way",
     "bs=4m1": "is not a number",
     "iodepth=0": "not a whole number from 1",
     "nosuch=1": "no option that tierscope knows",
@@ -185,24 +227,19 @@ REFUSED = {
     "rw": "the value is missing",
     "size=": "the value is missing",
     "filename=${NOSUCH}": "the environment has no variable 'NOSUCH'",
-    "time_based": "needs a runtime",
     "ramp_time=1": "needs time_based",
     "hipri": "needs ioengine=io_uring",
     "gpu_dev_ids=0": "needs ioengine=libcufile",
     "filename=a:b": "one file by name",
-    "nrfiles=2": "file_service_type=sequential",
-    "bs=4k,8k\nrw=rw": "reads and writes of a mix need the same sizes",
     "rwmixread=70\nrwmixwrite=70": "does not add up to 100",
     "direct=1\nbuffered=1": "contradicts",
     "direct=1\nioengine=mmap": "goes through the page cache",
     "rw=write\nfilename=/dev/sda": "destroys what is on it",
-    "rw=rw\nrate_iops=10": "reads and writes have separate rates",
     "wait_for=b": "there is no job 'b'",
     "bssplit=4k/50:8k/50\nnumber_ios=2": "give io_size",
-    "ioengine=io_uring\nfixedbufs": "give fixedbufs=1 and registerfiles=1",
+    "fixedbufs": "needs ioengine=io_uring",
     "io_submit_mode=offload": "offload needs a rate",
     "unified_rw_reporting=both": "reported apart",
-    "exitall": "by their own size or runtime",
     "numjobs=257": "not a whole number",
 }
 
@@ -226,9 +263,11 @@ def test_what_cannot_be_honoured_is_refused_with_its_line_and_reason(lines: str)
         ("[a\n", "x.fio:1: '[a' is not a section"),
         ("[]\n", "x.fio:1: '[]' is not a section"),
         ("[a]\ninclude other.fio\n", "x.fio:2: include other.fio: other files are not read"),
-        ("[a]\n[b]\nruntime=3\n", "x.fio:3: runtime: jobs that run together have one runtime"),
-        ("[a]\n[b]\nruntime=3\ntime_based\n", "x.fio:4: time_based: jobs that run together go by"),
-        ("[a]\n[b]\nstartdelay=3\n", "x.fio:3: startdelay: jobs that run together begin together"),
+        (
+            "[a]\n[b]\nruntime=3\ntime_based\nramp_time=2\n",
+            "x.fio:5: ramp_time: jobs that run together have one ramp_time",
+        ),
+        ("[a]\n[b]\nss=iops:1%\nss_dur=2\n", "x.fio:3: ss: jobs that run together have one steady"),
         ("[a]\n[b]\n[c]\nwait_for=a\n", "x.fio:4: wait_for: other jobs run together with 'a'"),
         ("[a]\nnumjobs=200\n[b]\nnumjobs=200\n", "x.fio:1: 400 threads run together"),
         ("[a]\nioengine=libcufile\ndirect=1\n[b]\n", "x.fio:4: jobs by libcufile run together"),
@@ -255,7 +294,7 @@ def test_options_of_the_command_line_are_those_of_job_files() -> None:
     first, second = (Job(section) for section in line.jobs)
     assert (first.name, first.size, first.direct, first.operation) == ("a", 1 << 20, True, "read")
     assert (second.name, second.blocks, second.work.random) == ("b", ((8192, 1),), False)
-    assert " ".join(shown(line)).startswith("fio --name=a --size=1m --direct=1 --rw=randread")
+    assert " ".join(shown(line)).startswith("fio --size=1m --direct=1 --name=a --rw=randread")
     again = parse_line(list(shown(line))[1:], {})
     assert list(shown(again)) == list(shown(line))
 
@@ -296,6 +335,43 @@ def test_sections_and_several_files(tmp_path: Path) -> None:
     assert [job.name for job in parse_line([str(one), "--section=b"], {}).jobs] == ["b"]
     with pytest.raises(UserError, match=r"there is no job \[z\]; there are a, b"):
         parse_line([str(one), "--section=z"], {})
+
+
+def test_all_that_cannot_be_honoured_is_told_at_once() -> None:
+    text = "[global]\nnosuch=1\n[a]\niodepth=0\nfilename=${NO}\nbs=4q\nioscheduler=x\n[b]\n"
+    first, second = parse_jobs(text, "x.fio", {})[0]
+    with pytest.raises(RefusedError) as refused:
+        Job(first)
+    assert [line.split(": ")[0:2] for line in refused.value.lines] == [
+        ["x.fio:5", "filename"], ["x.fio:2", "nosuch"], ["x.fio:4", "iodepth"],
+        ["x.fio:6", "bs"], ["x.fio:7", "ioscheduler=x"],
+    ]  # fmt: skip
+    with pytest.raises(UserError, match=r"x\.fio:2: nosuch"):
+        Job(second)
+
+
+def test_a_job_is_called_what_its_section_says() -> None:
+    (first, second) = jobs("[global]\nname=all\n[a]\nname=own\n[b]\n")
+    assert (first.name, second.name) == ("own", "b")
+
+
+def test_a_command_line_is_shown_with_the_quotes_that_a_shell_takes_off(tmp_path: Path) -> None:
+    file = tmp_path / "x.fio"
+    file.write_text(
+        '[global]\ndescription=Emulation of x\'s "y" $z \\w\ndirect=1\n[a b]\nrw=read\n'
+        "stonewall\nfilename=/tmp/a\\:b\n[c]\nname=own\n"
+    )
+    line = parse_line([str(file)], {})
+    words = list(shown(line))
+    assert words[1].startswith('--description="Emulation of x')
+    assert words[2:5] == ["--direct=1", '--name="a b"', "--rw=read"]
+    assert words[5] == "--stonewall"
+    command = " ".join(["printf", "'%s\\0'", *words[1:]])
+    given_back = subprocess.run(["sh", "-c", command], capture_output=True, check=True, text=True)
+    again = parse_line(given_back.stdout.split("\0")[:-1], {})
+    assert again.common.own["description"].value == line.common.own["description"].value
+    assert [Job(one).name for one in again.jobs] == ["a b", "c", "own"]
+    assert again.jobs[0].own["filename"].value == "/tmp/a\\:b"
 
 
 def parsed_or_refused(text: str) -> None:

@@ -13,7 +13,7 @@ from forked import tierscope
 
 KEYS = (Path(__file__).parent / "keys.txt").read_text().splitlines()
 """Of the JSON that fio 3.33 writes, but for its statistics of disks."""
-NAMES = ("bins", "job options", "global options", "percentile")
+NAMES = ("bins", "disk_util", "job options", "global options", "percentile")
 """Keys whose own keys depend on what was measured."""
 Fio = Callable[..., "subprocess.CompletedProcess[str]"]
 MIXED = """\
@@ -83,13 +83,183 @@ def test_jobs_run_together_and_after_each_other(fio: Fio) -> None:
             assert one["clat_ns"]["N"] == one["slat_ns"]["N"] == one["total_ios"]
             assert sum(one["clat_ns"].get("bins", {}).values()) == one["total_ios"]
         assert job["trim"]["total_ios"] == 0
-        assert job["usr_cpu"] is None
+        assert job["usr_cpu"] + job["sys_cpu"] > 0
+        assert all(job[name] >= 0 for name in ("ctx", "majf", "minf"))
+        for name in ("iodepth_level", "iodepth_submit", "iodepth_complete"):
+            assert sum(job[name].values()) == pytest.approx(100), name
         assert 30 <= job["job_runtime"] <= 30_000, "milliseconds, of which 300 were asked for"
         shares = [*job["latency_ns"].values(), *job["latency_us"].values()]
         assert sum([*shares, *job["latency_ms"].values()]) == pytest.approx(100)
     writer, mix = found[2:]
+    levels = {job["jobname"]: job["iodepth_level"] for job in found}
+    assert levels["readers"]["4"] > 0, "four in flight"
+    assert levels["readers"]["8"] == levels["writer"]["4"] == 0
+    assert levels["mix"]["1"] == 100
     assert writer["write"]["io_bytes"] == writer["write"]["total_ios"] * 65536
     assert mix["read"]["total_ios"] > mix["write"]["total_ios"]
+
+
+ENDS = """\
+[global]
+size=1m
+[amount]
+rw=write
+[short]
+rw=randread
+runtime=200ms
+time_based
+[late]
+rw=randread
+startdelay=300ms
+runtime=400ms
+time_based
+"""
+
+
+def test_each_job_ends_at_its_own_end(fio: Fio) -> None:
+    amount, short, late = jobs_of(fio("--output-format=json", "-", text=ENDS))
+    assert (amount["write"]["io_bytes"], amount["write"]["total_ios"]) == (1 << 20, 256)
+    assert short["job_runtime"] >= 200
+    assert late["job_runtime"] >= 400
+    assert short["read"]["total_ios"] > 0 < late["read"]["total_ios"]
+
+
+def test_a_job_that_ends_may_end_others(fio: Fio) -> None:
+    text = (
+        "[global]\nsize=1m\nexitall\n[first]\nexit_what=all\n[endless]\nnew_group\nrw=randread\n"
+        "time_based\nruntime=600\n[never]\nstonewall\n"
+    )
+    found = jobs_of(
+        fio("--output-format=json", "-", text=text.replace("rw=write", "exit_what=all"))
+    )
+    assert [job["jobname"] for job in found] == ["first", "endless"]
+    assert found[1]["job_runtime"] < 300_000, "in milliseconds, of 600 s"
+    assert found[0]["read"]["io_bytes"] == 1 << 20
+
+
+def test_rates_of_reads_and_writes_hold_apart(fio: Fio) -> None:
+    words = "--name=a --rw=randrw --size=1m --rate_iops=400,100 --runtime=1 --time_based"
+    (job,) = jobs_of(fio(*words.split(), "--output-format=json"))
+    assert 0 < job["write"]["total_ios"] <= 101, "100 a second are due in a second"
+    assert job["write"]["total_ios"] < job["read"]["total_ios"] <= 401
+
+
+def test_a_rate_that_was_not_reached_is_a_failure(fio: Fio) -> None:
+    words = "--name=a --size=1m --rate_iops=50 --rate_iops_min=1000 --runtime=1200ms --time_based"
+    done = fio(*words.split(), "--output-format=json")
+    assert done.returncode == 1
+    assert "--name=a: rate_iops_min: a.0 had reads of" in done.stderr
+    assert json.loads(done.stdout)["jobs"][0]["read"]["total_ios"] > 0
+
+
+def test_pauses_follow_operations(fio: Fio) -> None:
+    words = "--name=a --size=1m --number_ios=40 --thinktime=10ms --thinktime_blocks=8"
+    (job,) = jobs_of(fio(*words.split(), "--output-format=json"))
+    assert job["read"]["total_ios"] == 40
+    assert job["job_runtime"] >= 40, "four pauses between five groups of operations"
+
+
+def test_a_flow_keeps_the_ratio_of_weights(fio: Fio) -> None:
+    text = (
+        "[global]\nsize=1m\nruntime=500ms\ntime_based\nrate_iops=800\nflow_sleep=100\n"
+        "[few]\nflow=1\n[many]\nflow=4\n"
+    )
+    few, many = jobs_of(fio("--output-format=json", "-", text=text))
+    ratio = many["read"]["total_ios"] / few["read"]["total_ios"]
+    assert 2 < ratio < 6
+
+
+@pytest.mark.parametrize(
+    "engine", ["sync", "pvsync", "pvsync2", "splice", "mmap", "posixaio", "io_uring"]
+)
+def test_every_engine_moves_and_verifies_its_data(fio: Fio, engine: str) -> None:
+    words = f"--name=a --ioengine={engine} --rw=randwrite --size=256k --iodepth=4 --verify=md5"
+    done = fio(*words.split(), "--output-format=json")
+    (job,) = jobs_of(done)
+    assert job["write"]["io_bytes"] == 256 << 10
+    assert "verified: 64 of 64 blocks written were read back" in done.stderr
+
+
+def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:
+    words = "--name=a --ioengine=null --rw=randread --size=100g --number_ios=1000"
+    done = fio(*words.split(), "--output-format=json")
+    (job,) = jobs_of(done)
+    assert job["read"]["total_ios"] == 1000
+    assert "what tierscope itself needs" in done.stderr
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_files_without_a_bottom_take_and_give_what_is_asked_for(fio: Fio) -> None:
+    text = (
+        "[global]\nsize=1m\n[w]\nfilename=/dev/null\nrw=write\n[r]\nfilename=/dev/zero\nrw=read\n"
+    )
+    written, read = jobs_of(fio("--output-format=json", "-", text=text))
+    assert written["write"]["io_bytes"] == read["read"]["io_bytes"] == 1 << 20
+    done = fio("--name=a", "--filename=/dev/null", "--rw=read", "--size=1m")
+    assert "/dev/null has nothing to read" in done.stderr
+
+
+def test_data_that_repeats_bytes_is_on_the_disk(fio: Fio, tmp_path: Path) -> None:
+    words = "--name=a --filename=data --size=64k --rw=write --verify_pattern=0xdeadbeef"
+    done = fio(*words.split(), "--verify=pattern", "--output-format=json")
+    jobs_of(done)
+    assert "verified: 16 of 16" in done.stderr
+    content = (tmp_path / "work" / "data").read_bytes()
+    assert content.count(b"\xde\xad\xbe\xef") > 0.95 * len(content) / 4
+
+
+def test_logs_have_lines_of_averages(fio: Fio, tmp_path: Path) -> None:
+    words = "--name=a --rw=randrw --size=1m --runtime=500ms --time_based --log_avg_msec=100"
+    logs = "--write_bw_log=x --write_iops_log=x --write_lat_log=x"
+    (job,) = jobs_of(fio(*words.split(), *logs.split(), "--output-format=json"))
+    for kind in ("bw", "iops", "clat", "lat"):
+        lines = (tmp_path / "work" / f"x_{kind}.1.log").read_text().splitlines()
+        rows = [[int(word) for word in line.split(", ")] for line in lines]
+        assert {len(row) for row in rows} == {5}
+        assert {row[2] for row in rows} == {0, 1}
+        assert len(rows) >= 2
+        times = [row[0] for row in rows]
+        assert times == sorted(times)
+        assert times[-1] >= 490
+    assert (tmp_path / "work" / "x_slat.1.log").read_text() == "", "a synchronous engine"
+    assert job["read"]["bw_samples"] >= 1
+
+
+def test_the_depth_for_a_latency_is_found(fio: Fio) -> None:
+    words = "--name=a --rw=randread --size=1m --ioengine=libaio --iodepth=8"
+    search = "--latency_target=10s --latency_window=100ms --latency_percentile=90"
+    (job,) = jobs_of(fio(*words.split(), *search.split(), "--time_based", "--runtime=60",
+                         "--output-format=json"))  # fmt: skip
+    assert job["latency_depth"] == 8, "all depths are fast enough"
+    assert (job["latency_target"], job["latency_window"]) == (10_000_000, 100_000)
+    assert 90 <= job["job_runtime"] < 30_000, "one window"
+    (slow,) = jobs_of(fio(*words.split(), "--latency_target=1", "--latency_window=100ms",
+                          "--direct=1", "--time_based", "--runtime=60",
+                          "--output-format=json"))  # fmt: skip
+    assert slow["latency_depth"] == 1
+
+
+def test_a_job_ends_when_it_is_steady(fio: Fio) -> None:
+    words = "--name=a --rw=randread --size=1m --rate_iops=200 --time_based --runtime=60"
+    steady = "--steadystate=iops:20% --ss_dur=3 --output-format=json"
+    (job,) = jobs_of(fio(*words.split(), *steady.split()))
+    found = job["steadystate"]
+    assert (found["attained"], found["duration"], found["ss"]) == (1, 3, "iops:20.000000%")
+    assert len(found["data"]["iops"]) == 3
+    assert job["job_runtime"] < 30_000
+
+
+def test_what_drives_did_is_in_the_json(fio: Fio) -> None:
+    words = "--name=a --rw=write --size=1m --direct=1 --output-format=json"
+    done = fio(*words.split())
+    drives = json.loads(done.stdout)["disk_util"]
+    for drive in drives:
+        assert set(drive) == {
+            "name", "read_ios", "write_ios", "read_merges", "write_merges", "read_ticks",
+            "write_ticks", "in_queue", "util",
+        }  # fmt: skip
+        assert 0 <= drive["util"] <= 100
+    assert json.loads(fio(*words.split(), "--disk_util=0").stdout)["disk_util"] == []
 
 
 def test_fio_s_own_tool_reads_the_json(fio: Fio, tmp_path: Path) -> None:
@@ -245,12 +415,23 @@ def test_a_kept_file_that_others_rewrote_is_read_as_it_is_and_never_written(
 
 def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
     job = tmp_path / "x.fio"
-    job.write_text("[a]\nioengine=null\n")
+    job.write_text("[a]\nioengine=cpuio\n")
     done = fio(str(job))
     assert done.returncode == 2
     assert done.stderr == (
-        f"tierscope: {job}:2: ioengine: 'null' is not available: it does not read or write files\n"
+        f"tierscope: {job}:2: ioengine: 'cpuio' is not available: it does not read or write files\n"
     )
+
+
+def test_all_that_is_wrong_with_a_job_file_is_told_at_once(fio: Fio, tmp_path: Path) -> None:
+    job = tmp_path / "x.fio"
+    job.write_text("[a]\nnosuch=1\niodepth=0\n[b]\nioscheduler=none\n")
+    done = fio(str(job))
+    assert (done.returncode, done.stdout) == (2, "")
+    said = [line.removeprefix(f"tierscope: {job}:") for line in done.stderr.splitlines()]
+    assert [line.split("=")[0].split(": ")[:2] for line in said] == [
+        ["2", "nosuch"], ["3", "iodepth"], ["5", "ioscheduler"],
+    ]  # fmt: skip
 
 
 def test_options_complete() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
 from tierscope.peers.fio import values
-from tierscope.peers.fio.values import Blocks, Numbers, Policy
+from tierscope.peers.fio.values import Blocks, Numbers, Policy, Spread, Steadiness
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -97,16 +97,39 @@ def test_block_sizes_of_reads_and_writes() -> None:
 @pytest.mark.parametrize("word", ["trim", "randtrim", "trimwrite", "randtrim:4"])
 def test_trims_are_refused(word: str) -> None:
     with pytest.raises(UserError, match="trims discard data"):
-        values.work(word)
+        Numbers().work(word)
 
 
 def test_words_of_rw() -> None:
-    assert [values.work(word).operation for word in ("read", "randwrite", "rw")] == [
+    work = Numbers().work
+    assert [work(word).operation for word in ("read", "randwrite", "rw")] == [
         "read", "write", "mix",
     ]  # fmt: skip
-    assert values.work("randrw").random
-    with pytest.raises(UserError, match="leave ':-8k' out"):
-        values.work("read:-8k")
+    assert work("randrw").random
+    assert [work(word).stride for word in ("read", "read:8k", "write:-4k")] == [0, 8192, -4096]
+    assert [work(word).run for word in ("randread", "randread:8")] == [1, 8]
+    with pytest.raises(UserError, match="share an offset"):
+        work("randread:0")
+
+
+def test_distributions() -> None:
+    assert values.spread("random") == Spread()
+    assert values.spread("zipf") == Spread(zipf=1.1)
+    assert values.spread("zipf:0.5") == Spread(zipf=0.5)
+    assert values.spread("pareto:0.9").pareto == 0.9
+    assert values.spread("normal:20").normal == 20
+    assert values.spread("zoned:50/5:30/15:20/").zones == ((50, 5), (30, 15), (20, 80))
+    for text in ("zipf:0", "pareto:1", "zoned:50/5", "zoned:50/60:50/60", "sequence:1,2"):
+        with pytest.raises(UserError):
+            values.spread(text)
+
+
+def test_steadiness() -> None:
+    assert Numbers().steadiness("iops:10%") == Steadiness("iops", False, 10, True)
+    assert Numbers().steadiness("bw_slope:0.5") == Steadiness("bandwidth", True, 0.5, False)
+    for text in ("iops", "iops:", "depth:3", "iops:x%"):
+        with pytest.raises(UserError):
+            Numbers().steadiness(text)
 
 
 def test_lists_masks_policies_and_distributions() -> None:
@@ -115,15 +138,12 @@ def test_lists_masks_policies_and_distributions() -> None:
     assert values.colons("0:2") == (0, 2)
     assert values.policy("interleave:0-1") == Policy("interleave", (0, 1))
     assert values.policy("local") == Policy("local", ())
-    assert values.zipf("zipf") == 1.1
-    assert values.zipf("zipf:0.5") == 0.5
-    assert values.zipf("random") is None
     assert values.percentiles("99.9:50") == (50.0, 99.9)
     assert values.names("a:b\\:c") == ("a", "b:c")
     for parse, text in (
         (values.whole_list, "3-1"), (values.mask, "0"), (values.policy, "weird:1"),
-        (values.policy, "prefer:0-1"), (values.zipf, "zoned:50/5"), (values.zipf, "zipf:0"),
-        (values.percentiles, "0"), (values.percentiles, ":"), (values.names, "a\0b"),
+        (values.policy, "prefer:0-1"), (values.percentiles, "0"), (values.percentiles, ":"),
+        (values.names, "a\0b"),
         (values.switch, "2"),
     ):  # fmt: skip
         with pytest.raises(UserError):
@@ -135,8 +155,9 @@ def test_any_text_is_a_value_or_refused_in_a_line(text: str) -> None:
     numbers = Numbers()
     parsers = (
         numbers.amount, numbers.size, numbers.blocks, numbers.split, numbers.range, numbers.rates,
-        values.seconds, values.switch, values.work, values.whole_list, values.mask, values.policy,
-        values.zipf, values.percentiles, values.names,
+        values.seconds, values.switch, numbers.work, values.whole_list, values.mask, values.policy,
+        values.spread, values.percentiles, values.names, numbers.steadiness, values.pattern,
+        values.microseconds, values.milliseconds, values.zone_mode,
     )  # fmt: skip
     for parse in parsers:
         with suppress(UserError):

@@ -132,7 +132,7 @@ def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:
     return before.model_copy(update=latest)
 
 
-_targets = _added("name", "first_finisher_s", "last_finisher_s")
+_targets = _added("name", "first_finisher_s", "last_finisher_s", "threads")
 
 
 def _trace(before: list[TraceRow], after: list[TraceRow]) -> list[TraceRow]:

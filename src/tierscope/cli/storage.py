@@ -181,6 +181,8 @@ def _measure_kv_cache(of_cache: dict[str, Any], args: Args, output: Output) -> i
     paths = tuple(target.path for target, _ in found)
     asked = kv_cache.asked_of(of_cache, paths, args.initiator)
     return kv_cache.measure_kv_cache(machine_of(args), asked, args.time_limit, output)
+
+
 def _measure_qualification(args: Args, output: Output) -> int:
     """Measure the tests of --qualify and print them."""
     from tierscope.machine.settings import thp_available

@@ -31,7 +31,7 @@ from tierscope.model.histogram import Histogram
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.persistent import PersistentEvidence
 from tierscope.model.spec import Id
-from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
+from tierscope.model.storage import BlockCounts, IoThreads, SteadyIo, StorageFacts, TargetIo
 
 Own = TypeVar("Own", bound=OwnEvidence)
 _Value = Annotated[float, Field(ge=0, le=1e30)]
@@ -81,6 +81,8 @@ class IoEvidence(Model):
     """Seconds until the first thread had moved a given amount."""
     last_finisher_s: float | None = None
     """Seconds until the last thread had."""
+    threads: IoThreads | None = None
+    steady: SteadyIo | None = None
     cached_before: float | None = None
     """Share of what is used of the files, 0..1, that was in the page cache before the
     repetition."""

@@ -22,9 +22,15 @@ FileBytes = Annotated[int, Field(ge=4096, le=1 << 60)]
 
 Backend = Literal[
     "posix",
+    "sync",
+    "pvsync",
+    "pvsync2",
+    "splice",
     "libaio",
+    "posixaio",
     "io_uring",
     "mmap",
+    "null",
     "cufile",
     "cufile-stream",
     "cufile-batch",
@@ -45,7 +51,18 @@ GPU_BACKENDS: tuple[str, ...] = (*CUFILE_BACKENDS, "staged", "staged-async", "st
 """Backends whose data goes to a GPU or comes from it."""
 
 
-SYNCHRONOUS: tuple[str, ...] = ("posix", "mmap", "cufile", "staged", "staged-managed")
+SYNCHRONOUS: tuple[str, ...] = (
+    "posix",
+    "sync",
+    "pvsync",
+    "pvsync2",
+    "splice",
+    "mmap",
+    "null",
+    "cufile",
+    "staged",
+    "staged-managed",
+)
 """Backends that carry an operation out while it is submitted."""
 CufileSetting = Annotated[
     str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
@@ -203,6 +220,66 @@ class BlockShare(Model):
     weight: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class ZoneShare(Model):
+    """A share of the offsets, and of the operations that go there; both in percent."""
+
+    accesses: Percent
+    size: Percent
+
+
+class SkewedOrder(Ruled):
+    """Random offsets of which some come more often than others; zipf is an order of its own."""
+
+    pareto: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The power of a Pareto distribution, as fio counts it."""
+    normal: Annotated[float, Field(gt=0, le=100)] | None = None
+    """The standard deviation around the middle, in percent of all offsets."""
+    zones: Annotated[list[ZoneShare], Field(min_length=1, max_length=256)] | None = None
+    """In the order of offsets; the last one has what the others leave."""
+
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        refuses({"pareto": Given(), "normal": Given()}, because="goes without another one"),
+        refuses({"pareto": Given(), "zones": Given()}, because="goes without zones"),
+        refuses({"normal": Given(), "zones": Given()}, because="goes without zones"),
+        refuses(
+            {"pareto": None, "normal": None, "zones": None}, because="or normal or zones is missing"
+        ),
+    )
+
+
+class StridedZones(Model):
+    """Parts of a file that are used, each of them behind one that is not."""
+
+    bytes: Annotated[int, Field(ge=512, le=1 << 60)]
+    """Moved in a zone before the next one begins."""
+    range: Annotated[int, Field(ge=512, le=1 << 60)]
+    """Bytes that a zone reaches over."""
+    skip: Annotated[int, Field(ge=0, le=1 << 60)] = 0
+    """Bytes behind a zone."""
+
+
+class Think(Model):
+    """A pause of each thread, once its operations in flight have ended."""
+
+    every: Annotated[int, Field(ge=1, le=1 << 40)] = 1
+    """Operations between two pauses."""
+    pause_s: Annotated[float, Field(gt=0, le=1e6)]
+    spin_s: Annotated[float, Field(ge=0, le=1e6)] = 0
+    """Seconds of the pause in which the CPU is kept busy."""
+
+
+class DepthSearch(Model):
+    """The largest depth at which enough operations are fast enough; the job ends with it."""
+
+    target_s: Annotated[float, Field(gt=0, le=1e6)]
+    percent: Annotated[float, Field(gt=0, le=100)] = 100
+    """Operations of a window that have to be as fast."""
+    window_s: Annotated[float, Field(gt=0, le=1e6)]
+
+
 class IoPattern(Ruled):
     """Operations of each thread."""
 
@@ -220,6 +297,19 @@ class IoPattern(Ruled):
     order: Annotated[Literal["sequential", "random", "zipf"], ORDER] = "sequential"
     zipf: Annotated[Annotated[float, Field(gt=0, le=10)] | None, SKEW.but(flag="zipf-alpha")] = None
     """Exponent of order zipf."""
+    distribution: SkewedOrder | None = None
+    """Of order random; absent: each offset comes once before any comes again."""
+    run: Annotated[int, Field(ge=1, le=1 << 30)] = 1
+    """Operations from each random offset on."""
+    same: bool = False
+    """All operations of a run are at its offset."""
+    random_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Operations of a random order that have a random offset; the others go on in sequence."""
+    stride: Annotated[int, Field(ge=-(1 << 60), le=1 << 60)] = 0
+    """Bytes left out between two operations of order sequential; below 0: backwards."""
+    strided: StridedZones | None = None
+    by_turns: bool = False
+    """Each operation is on the next file."""
     block_size: Annotated[
         BlockBytes,
         Property(
@@ -232,6 +322,10 @@ class IoPattern(Ruled):
     ]
     """Bytes of one operation; their mean, rounded down, where ``blocks`` says which there are."""
     blocks: Annotated[list[BlockShare], Field(min_length=2, max_length=MOST_SIZES)] | None = None
+    write_blocks: Annotated[list[BlockShare], Field(min_length=1, max_length=MOST_SIZES)] | None = (
+        None
+    )
+    """Sizes of the writes of a mix, where they differ from those of its reads."""
     align: Annotated[
         BlockBytes | None,
         Property(
@@ -308,6 +402,8 @@ class IoPattern(Ruled):
         ),
     ] = False
     """Buffers and files are registered beforehand (io_uring, cuFile)."""
+    register_only: Literal["buffers", "files"] | None = None
+    """Only these of the two."""
     sqpoll: Annotated[bool, _SWITCH.but(help="io_uring: a kernel thread takes submissions")] = False
     iopoll: Annotated[
         bool, _SWITCH.but(help="io_uring: poll for completions, without interrupts")
@@ -329,6 +425,11 @@ class IoPattern(Ruled):
             essential=False,
         ),
     ] = 0
+    fill: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,512}$")] | None = None
+    """Bytes, as hexadecimal digits, that written data repeats between its headers; absent: it is
+    random."""
+    write_rate: Annotated[float, Field(gt=0, le=1e12)] | None = None
+    """Of ``rate``, the writes a second of a mix, whose reads and writes are then timed apart."""
     rate: Annotated[
         Annotated[float, Field(gt=0, le=1e12)] | None,
         Property(
@@ -355,7 +456,12 @@ class IoPattern(Ruled):
     ] = None
     """A repetition is then one sample."""
     time_limit_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
-    """Seconds after which a repetition of an amount ends, whatever is left of it."""
+    """Seconds after which a repetition of an amount ends, whatever is left of it; of jobs with
+    ``own_ends``, after which the job ends."""
+    delay_s: Annotated[float, Field(ge=0, le=1e6)] = 0
+    """Seconds before the first operation."""
+    think: Think | None = None
+    search: DepthSearch | None = None
     ramp_s: Annotated[float, Field(ge=0, le=1e6)] | None = None
     """Seconds of operations before the first sample; all samples are of one repetition then."""
     seed: Annotated[
@@ -394,6 +500,23 @@ class IoPattern(Ruled):
         needs("zipf", when={"order": "zipf"}, because="zipf needs an exponent"),
         Prunes("arrivals", unless={"rate": Given()}),
         needs("arrivals", when={"rate": Given()}, because="needs arrivals"),
+        Prunes("distribution", unless={"order": "random"}),
+        refuses({"run": Differs(1), "order": "sequential"}, because="goes with random offsets"),
+        refuses(
+            {"random_percent": Differs(100), "order": "sequential"},
+            because="goes with random offsets",
+        ),
+        refuses({"stride": Differs(0), "order": Differs("sequential")}, because="goes in sequence"),
+        refuses({"stride": Differs(0), "strided": Given()}, because="goes without zones"),
+        refuses({"by_turns": True, "strided": Given()}, because="goes without zones"),
+        Prunes("write_blocks", unless={"operation": "mix"}),
+        Prunes("write_rate", unless={"operation": "mix"}),
+        refuses(
+            {"write_rate": Given()},
+            unless={"write_rate": Below("rate")},
+            because="is a part of rate",
+        ),
+        refuses({"register_only": Given(), "registered": False}, because="goes with registered"),
         refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
         Prunes("sqpoll", unless={"backend": "io_uring"}),
         Prunes("iopoll", unless={"backend": "io_uring"}),
@@ -407,7 +530,6 @@ class IoPattern(Ruled):
         ),
         Prunes("cufile", unless={"backend": CUFILE_BACKENDS}),
         refuses({"end_fsync": True, "amount": None}, because="goes with amount"),
-        refuses({"time_limit_s": Given(), "amount": None}, because="goes with amount"),
         refuses({"ramp_s": Differs(0), "amount": Given()}, because="goes with no amount"),
         refuses({"fsync": Differs(0), "operation": "read"}, because="goes with writes"),
         refuses({"fdatasync": Differs(0), "operation": "read"}, because="goes with writes"),
@@ -428,4 +550,5 @@ class IoPattern(Ruled):
     @property
     def sizes(self) -> list[int]:
         """Every block size that occurs."""
-        return [one.bytes for one in self.blocks] if self.blocks else [self.block_size]
+        own = [one.bytes for one in self.blocks] if self.blocks else [self.block_size]
+        return [*own, *(one.bytes for one in self.write_blocks or ())]

@@ -143,6 +143,42 @@ class BlockCounts(Model):
         return min(1.0, self.busy_ms / 1e3 / self.seconds) if self.seconds else 0.0
 
 
+class IoThreads(Model):
+    """Threads of jobs that each end at their own end."""
+
+    worked_s: float
+    """From the first operation that counts to the end of the last one."""
+    user_s: float
+    system_s: float
+    switches: int
+    """Context switches."""
+    major_faults: int
+    minor_faults: int
+    in_flight: list[int]
+    """Operations by the number in flight with them: 1, 2, 4, 8, 16, 32, 64 and above."""
+    submitted: list[int]
+    """Calls by how many operations they submitted: 0, up to 4, 8, 16, 32, 64, and above."""
+    completed: list[int]
+    """Calls by how many completions they returned."""
+    depth: int
+    """At the end; the one that a search found."""
+    counted_from: int
+    """Number of the first sample that counts, where a search restarts at the depth found."""
+
+
+class SteadyIo(Model):
+    """The figures of the latest samples, by which jobs were to end."""
+
+    attained: bool
+    criterion: float
+    mean: float
+    slope: float
+    """By sample."""
+    deviation: float
+    """The largest distance from the mean."""
+    figures: list[float]
+
+
 class TargetIo(Model):
     """Work of the threads of one of several jobs, over all samples of the repetitions."""
 
@@ -156,6 +192,7 @@ class TargetIo(Model):
     """Seconds from the common start until the job's first thread had moved a given amount,"""
     last_finisher_s: float | None = None
     """and when its last one had."""
+    threads: IoThreads | None = None
 
 
 class DriveWear(Model):

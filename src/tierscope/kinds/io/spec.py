@@ -1,6 +1,7 @@
 """The spec of io: operations on files and devices, alone, together and by all hosts of a fleet."""
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.machine.storage_paths import near_or_far
+from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Target, format_ranges, whole_number
 from tierscope.model.errors import UserError, counted
 from tierscope.model.fleet import FleetPlace
@@ -21,7 +23,7 @@ from tierscope.model.io import (
     PathFiles,
 )
 from tierscope.model.property import MadeBy
-from tierscope.model.rules import Check, Distinct, Ruling
+from tierscope.model.rules import Check, Distinct, Ruling, needs
 from tierscope.model.spec import BoundBy, Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
 from tierscope.model.threads import Threads
@@ -123,6 +125,30 @@ def _contents(pattern: IoPattern) -> tuple[int, bool]:
     return cell, pattern.backend in GPU_BACKENDS
 
 
+class Flow(Model):
+    """Jobs of one number make operations in the ratio of their weights."""
+
+    number: Annotated[int, Field(ge=0, le=1 << 30)]
+    weight: Annotated[int, Field(ge=1, le=1 << 30)]
+    sleep_s: Annotated[float, Field(ge=0, le=1e6)] = 0
+    """A thread's pause while it is ahead of the others."""
+
+
+class Steady(Model):
+    """Jobs end when the figures of the latest samples are steady."""
+
+    figure: Literal["iops", "bandwidth", "latency"]
+    slope: bool = False
+    """Of a line through them; else the largest distance from their mean."""
+    limit: Annotated[float, Field(gt=0, le=1e18)]
+    of_the_mean: bool = False
+    """The limit is in percent of the mean."""
+    duration_s: Annotated[float, Field(gt=0, le=1e6)]
+    """Seconds of the samples that are looked at."""
+    ramp_s: Annotated[float, Field(ge=0, le=1e6)] = 0
+    """Seconds before the first of them."""
+
+
 class IoJob(Threads):
     """Threads that go over the same files, with buffers in the same memory."""
 
@@ -136,6 +162,11 @@ class IoJob(Threads):
     """All threads go over all files; else each thread has its own, or its share of one."""
     pattern: IoPattern | None = None
     """Pattern of its threads, where it differs from the measurement's."""
+    group: Annotated[int, Field(ge=0, le=1 << 30)] | None = None
+    """Of jobs that run together."""
+    ends: Literal["group", "all"] | None = None
+    """Which jobs end as soon as it does."""
+    flow: Flow | None = None
 
     @property
     def target(self) -> str:
@@ -143,6 +174,7 @@ class IoJob(Threads):
         return f"{'dev' if isinstance(self.files, DeviceFiles) else 'file'}:{self.files.where}"
 
     rules: ClassVar[tuple[Ruling, ...]] = (
+        needs("group", when={"ends": "group"}, because="group needs a number of one"),
         Check(
             "files",
             "are one, or one for each thread, unless they are shared",
@@ -164,6 +196,19 @@ def _of_jobs(
         field,
         because,
         lambda spec: all(keeps(job, own) for job, own in spec.worked()),
+        ("jobs",),
+        name=name,
+    )
+
+
+def _of_jobs_and(
+    field: str, because: str, keeps: Callable[["IoSpec", IoJob, IoPattern], bool], name: str = ""
+) -> Check:
+    """Return a check of each job, its pattern and the whole."""
+    return Check(
+        field,
+        because,
+        lambda spec: all(keeps(spec, job, own) for job, own in spec.worked()),
         ("jobs",),
         name=name,
     )
@@ -203,6 +248,11 @@ class IoSpec(MeasurementSpec):
     pattern: IoPattern
     series: TimeSeries | None = None
     """Preconditioning (until written) or the write-saturation curve (until steady) of a device."""
+    own_ends: bool = False
+    """Each thread ends by its own amount or time limit, and the samples when all have ended.
+    Samples in which no operation ended have no rate."""
+    ends_steady: Steady | None = None
+    """With ``own_ends``: all jobs end then, if they have not ended before."""
 
     rules: ClassVar[tuple[Ruling, ...]] = (
         _of_jobs(
@@ -228,18 +278,41 @@ class IoSpec(MeasurementSpec):
         ),
         Check(
             "pattern.amount",
-            "is in all patterns, or in none",
-            lambda spec: len({own.amount is None for own in spec.together()}) == 1,
-            ("jobs",),
+            "is in all patterns or in none, and time_limit_s the same, unless jobs have own_ends",
+            lambda spec: (
+                spec.own_ends
+                or len({(own.amount is None, own.time_limit_s) for own in spec.together()}) == 1
+            ),
+            ("pattern.time_limit_s", "own_ends", "jobs"),
         ),
         Check(
-            "pattern.time_limit_s",
-            "has to be the same in all patterns, and so ramp_s and require",
-            lambda spec: (
-                len({(own.time_limit_s, own.ramp_s or 0, own.require) for own in spec.together()})
-                == 1
+            "pattern.ramp_s",
+            "has to be the same in all patterns, and so require",
+            lambda spec: len({(own.ramp_s or 0, own.require) for own in spec.together()}) == 1,
+            ("pattern.require", "jobs"),
+        ),
+        _of_jobs_and(
+            "own_ends",
+            "needs an amount or a time_limit_s in each pattern",
+            lambda spec, _job, own: (
+                not spec.own_ends or own.amount is not None or own.time_limit_s is not None
             ),
-            ("pattern.ramp_s", "pattern.require", "jobs"),
+        ),
+        _of_jobs_and(
+            "pattern.time_limit_s",
+            "goes with amount, or with own_ends",
+            lambda spec, _job, own: (
+                spec.own_ends or own.amount is not None or own.time_limit_s is None
+            ),
+            "Limited",
+        ),
+        _of_jobs_and(
+            "jobs",
+            "delay_s, search, ends and flow go with own_ends",
+            lambda spec, job, own: (
+                spec.own_ends or not (own.delay_s or own.search or job.flow or job.ends)
+            ),
+            "Paced",
         ),
         Check(
             "pattern.backend",
@@ -293,8 +366,8 @@ class IoSpec(MeasurementSpec):
 
     @property
     def one_repetition(self) -> bool:
-        """As ``ramp_s`` says."""
-        return self.pattern.ramp_s is not None
+        """As ``ramp_s`` and ``own_ends`` say."""
+        return self.own_ends or self.pattern.ramp_s is not None
 
     def cufile_setting(self) -> str:
         """As the pattern says."""
@@ -416,13 +489,20 @@ class IoSpec(MeasurementSpec):
     def set_up_s(self) -> float:
         """Seconds for making files, and for an amount that a repetition moves whatever its time."""
         filled = sum(job.files.most_bytes for job in self.jobs) / _SLOWEST_FILL_BYTES_PER_S
-        operations = sum(
-            (pattern.amount or 0) / min(pattern.sizes) * job.thread_count
-            for job, pattern in self.worked()
-        )
-        longest = min(operations / _SLOWEST_OPERATIONS_PER_S, self.pattern.time_limit_s or math.inf)
+        longest = sum(_longest(pattern, job.thread_count) for job, pattern in self.worked())
         purged = _SLOWEST_PURGE_S if self._purges() else 0.0
         return super().set_up_s() + filled + longest + (self.pattern.ramp_s or 0.0) + purged
+
+
+def _longest(pattern: IoPattern, threads: int) -> float:
+    """Return the seconds that threads need at most for an amount, or for their own time."""
+    if pattern.amount is None:
+        return pattern.delay_s + (pattern.time_limit_s or 0.0)
+    operations = pattern.amount / min(pattern.sizes) * threads
+    each = 1 / min(_SLOWEST_OPERATIONS_PER_S, pattern.rate or math.inf)
+    if pattern.think:
+        each += pattern.think.pause_s / pattern.think.every
+    return pattern.delay_s + min(operations * each, pattern.time_limit_s or math.inf)
 
 
 def _buffer_bytes(pattern: IoPattern) -> int:
@@ -431,11 +511,23 @@ def _buffer_bytes(pattern: IoPattern) -> int:
     return buffer * pattern.depth * (2 if pattern.operation == "mix" else 1)
 
 
+_USUAL = ("run", "same", "random_percent", "stride", "by_turns", "delay_s")
+"""Fields that identities leave out where they have their default."""
+_PARTS = ("distribution", "strided", "think", "search", "write_blocks")
+"""Fields with fields of their own, which identities have as one text."""
+
+
 def _said(pattern: IoPattern) -> dict[str, Any]:
     """Return what identities say of a pattern: flat, without what is usual."""
     found = pattern.as_recorded()
     if not pattern.ramp_s:
         found.pop("ramp_s", None)
+    for name in _USUAL:
+        if getattr(pattern, name) == IoPattern.model_fields[name].default:
+            found.pop(name, None)
+    for name in _PARTS:
+        if found.get(name) is not None:
+            found[name] = json.dumps(pattern.model_dump(include={name})[name])
     if pattern.blocks:
         found["blocks"] = ",".join(f"{b.bytes}:{b.weight}" for b in pattern.blocks)
     return found

@@ -23,10 +23,8 @@ from tierscope.peers.fio.options import (
     Fixed,
     Section,
     by_name,
-    check_fixed,
-    check_known,
-    engine,
     is_bare,
+    is_known,
 )
 from tierscope.plans.grammar import parse_choice
 
@@ -38,6 +36,8 @@ _KEYWORDS: dict[str, Callable[[], int]] = {
     "ncpus": lambda: os.cpu_count() or 1,
 }
 _KEYWORD = re.compile(rf"\$({'|'.join(_KEYWORDS)})\b")
+_UNSAFE = re.compile(r"[^\w%+,\-./:@=]", re.ASCII)
+"""What a shell takes for more than itself."""
 _KEPT = ("filename_format",)
 """Options whose values have names with $ of their own."""
 FORMATS = ("normal", "json", "json+")
@@ -79,55 +79,58 @@ _FIXED = by_name(
 
 def parse_jobs(
     text: str, name: str, environment: Mapping[str, str] = os.environ
-) -> tuple[list[Section], dict[str, Given]]:
+) -> tuple[list[Section], Section]:
     """Return the jobs of a file and its ``[global]``; UserError names file, line and key.
 
     ``name`` is the file in errors. A job has the options of ``[global]`` that stand before it.
     """
     jobs: list[Section] = []
-    common: dict[str, Given] = {}
-    options: dict[str, Given] | None = None
+    common = Section("global", name)
+    section: Section | None = None
     for number, text_line in enumerate(text.split("\n"), start=1):
         place, line = f"{name}:{number}", re.split("[;#]", text_line, maxsplit=1)[0].strip()
-        section = _SECTION.fullmatch(line)
-        if section and section[1] == "global":
-            options = common
-        elif section:
-            jobs.append(Section(section[1], place, dict(common)))
-            options = jobs[-1].own
+        header = _SECTION.fullmatch(line)
+        if header and header[1] == "global":
+            section = common
+        elif header:
+            section = common.begun(header[1], place)
+            jobs.append(section)
         elif line.startswith("["):
             raise UserError(f"{place}: '{line}' is not a section header such as [job1]")
-        elif line and options is None:
+        elif line and section is None:
             raise UserError(f"{place}: '{line}' is outside any section such as [global]")
-        elif line and options is not None:
+        elif line and section is not None:
             key, sign, value = (part.strip() for part in line.partition("="))
-            set_option(options, key, value if sign else None, place, environment)
+            set_option(section, key, value if sign else None, place, environment)
     if not jobs:
         raise UserError(f"{name}: no job found; a job begins with [NAME]")
     return jobs, common
 
 
 def set_option(
-    options: dict[str, Given],
+    section: Section,
     key: str,
     value: str | None,
     place: str,
     environment: Mapping[str, str],
 ) -> None:
-    """Add an option to those of a section; UserError begins with the place and the key."""
+    """Add an option to a section, or the error that begins with its place and key."""
     where = f"{place}: {key}"
-    check_known(key, where)
-    if value is None and not is_bare(key):
-        raise UserError(f"{where}: the value is missing; write {key}=VALUE")
-    text = "1" if value is None else _expanded(key, value, where, environment)
-    if not text:
-        raise UserError(f"{where}: the value is missing")
     name = BY_NAME[key].name if key in BY_NAME else key
-    options[name] = Given(text, where)
-    if name == "ioengine":  # Before options that only another engine has.
-        with errors_at(where):
-            engine(text)
-    check_fixed(name, options[name])
+    try:
+        if value is None and is_known(key) and not is_bare(key):
+            raise UserError(f"{where}: the value is missing; write {key}=VALUE")
+        text = "1" if value is None else _expanded(key, value, where, environment)
+        if not text:
+            raise UserError(f"{where}: the value is missing")
+    except UserError as error:
+        section.errors.append(str(error))
+        return
+    section.own[name] = Given(text, where)
+    if value is None:
+        section.bare.add(name)
+    else:
+        section.bare.discard(name)
 
 
 def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -> str:
@@ -142,7 +145,7 @@ class Line:
     """A parsed command line."""
 
     jobs: list[Section] = field(default_factory=list)
-    common: dict[str, Given] = field(default_factory=dict)
+    common: Section = field(default_factory=lambda: Section("global", "command line"))
     """Options of [global], or before the first ``--name``."""
     switches: set[str] = field(default_factory=set)
     formats: tuple[str, ...] = ("normal",)
@@ -203,11 +206,10 @@ def _take(
     elif name == "name":
         if not text:
             raise UserError("--name needs the name of a job")
-        line.jobs.append(Section(text, f"--name={text}", dict(line.common)))
+        line.jobs.append(line.common.begun(text, f"--name={text}"))
     else:
-        place = line.jobs[-1].place if line.jobs else "command line"
-        options = line.jobs[-1].own if line.jobs else line.common
-        set_option(options, name, text, place, environment)
+        section = line.jobs[-1] if line.jobs else line.common
+        set_option(section, name, text, section.place, environment)
 
 
 def _take_own(line: Line, name: str, text: str | None) -> None:
@@ -233,7 +235,7 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _finish(line: Line, environment: Mapping[str, str]) -> None:
     """Read job files, and check that there are jobs."""
-    if line.files and (line.jobs or line.common):
+    if line.files and (line.jobs or line.common.own):
         given = "jobs" if line.jobs else "options of jobs"
         raise UserError(
             f"'{line.files[0]}' is a job file, but {given} are given, too; give job files alone"
@@ -241,7 +243,8 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
     for number, name in enumerate(line.files):
         text = job_text(sys.stdin.buffer, "stdin") if name == "-" else read_job_text(name)
         jobs, common = parse_jobs(text, "stdin" if name == "-" else name, environment)
-        line.common |= common
+        line.common.own |= common.own
+        line.common.bare |= common.bare
         if number:  # jobs of a further file begin when all before them have ended
             jobs[0].own.setdefault("stonewall", Given("1", jobs[0].place))
         line.jobs += jobs
@@ -260,9 +263,26 @@ def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
 
 
 def shown(line: Line) -> Iterator[str]:
-    """Yield the words of an equivalent command line (``--showcmd``)."""
+    """Yield the words of an equivalent command line (``--showcmd``), quoted for a shell.
+
+    Options of [global] come first, as fio prints them, where all jobs have the same.
+    """
     yield "fio"
+    shared = all(job.common == line.common.own for job in line.jobs)
+    if shared:
+        yield from _words(line.common, line.common.own)
     for job in line.jobs:
-        yield f"--name={job.name}"
-        for name, given in job.texts.items():
-            yield f"--{name}={given.value}"
+        yield f"--name={_quoted(job.name)}"
+        yield from _words(job, job.own if shared else job.texts)
+
+
+def _words(section: Section, options: Mapping[str, Given]) -> Iterator[str]:
+    for name, given in options.items():
+        yield f"--{name}" if name in section.bare else f"--{name}={_quoted(given.value)}"
+
+
+def _quoted(value: str) -> str:
+    """Return a value as fio quotes it, and as a shell gives it back."""
+    if not _UNSAFE.search(value):
+        return value
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", value) + '"'

@@ -13,6 +13,15 @@ from tierscope.peers.drop_in import absolute, is_device, refuse_device
 from tierscope.peers.fio.options import BY_NAME, Engine, Section, parsed
 from tierscope.peers.fio.values import Blocks, Work
 
+BOTTOMLESS = ("/dev/null", "/dev/zero")
+LOGS = ("write_bw_log", "write_iops_log", "write_lat_log")
+Sizes = tuple[tuple[int, int], ...]
+"""Block sizes with weights."""
+
+
+def _mean(sizes: Sizes) -> float:
+    return sum(size * weight for size, weight in sizes) / sum(weight for _, weight in sizes)
+
 
 class Job:
     """One section of a job file, or one ``--name``; UserError names the place of a conflict."""
@@ -20,8 +29,9 @@ class Job:
     def __init__(self, section: Section) -> None:
         self.values, remarks = parsed(section)
         """Given ones by name."""
-        self.name = section.name
+        self.name = str(section.own["name"].value) if "name" in section.own else section.name
         self.place = section.place
+        self._bare = section.bare
         self.own = {name: str(text.value) for name, text in section.own.items()}
         """The texts of its own options."""
         self.work: Work = self.of("rw")
@@ -29,8 +39,8 @@ class Job:
         self.backend = self._backend()
         self.direct = self._direct()
         self._check_submission()
-        self.blocks = self._blocks()
-        """Sizes in bytes with weights."""
+        self.blocks, self.write_blocks = self._blocks()
+        """Sizes in bytes with weights; of the writes of a mix, where they differ, too."""
         self.reads_percent = self._reads_percent()
         self.depth: int = 1 if self.backend in SYNCHRONOUS else self.of("iodepth")
         self.remarks = (*remarks, *self._remarks())
@@ -44,8 +54,10 @@ class Job:
         self.amount = self._amount()
         """Bytes that a clone moves; None: its size, ``loops`` times."""
         self._check_times()
-        self.rate = self._rate()
-        """Operations a second of a clone; 0: unlimited."""
+        self.rate, self.write_rate = self._rates()
+        """Operations a second of a clone, and the writes of them in a mix; 0: unlimited."""
+        self._check_pace()
+        self._check_zones()
 
     def of(self, name: str) -> Any:
         """Return a value, or its default."""
@@ -64,7 +76,12 @@ class Job:
     @property
     def is_device(self) -> bool:
         """Whether the path is a device, by its name alone."""
-        return is_device(self.path)
+        return is_device(self.path) and not self.is_bottomless
+
+    @property
+    def is_bottomless(self) -> bool:
+        """Whether its file is as large as anybody likes, and keeps nothing."""
+        return self.path in BOTTOMLESS
 
     @property
     def operation(self) -> str:
@@ -86,13 +103,43 @@ class Job:
     @property
     def largest(self) -> int:
         """Bytes of its largest operation."""
-        return max(size for size, _weight in self.blocks)
+        return max(size for size, _weight in (*self.blocks, *self.write_blocks))
 
     @property
     def mean_block(self) -> float:
         """Mean bytes of its operations."""
-        weights = sum(weight for _size, weight in self.blocks)
-        return sum(size * weight for size, weight in self.blocks) / weights
+        mean = _mean(self.blocks)
+        if not self.write_blocks:
+            return mean
+        reads = self.reads_percent / 100
+        return reads * mean + (1 - reads) * _mean(self.write_blocks)
+
+    @property
+    def fill(self) -> str | None:
+        """Bytes that written data repeats, as hexadecimal digits; None: it is random."""
+        if self.of("zero_buffers"):
+            return "00"
+        found: str | None = self.of("verify_pattern") if self.verify else self.of("buffer_pattern")
+        return found
+
+    @property
+    def time_based(self) -> bool:
+        """Whether it goes on for all of its runtime; without one it does not, as in fio."""
+        return bool(self.of("time_based") and self.of("runtime"))
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds after which it ends, whatever is left; 0: none."""
+        return float(self.of("runtime"))
+
+    def log(self, name: str) -> str | None:
+        """Return the beginning of the names of a log's files; None without one."""
+        return self.name if name in self._bare else self.of(name)
+
+    @property
+    def log_s(self) -> float:
+        """Seconds of each average."""
+        return float(self.of("log_avg_msec") or self.of("bwavgtime"))
 
     @property
     def seed(self) -> int:
@@ -109,11 +156,6 @@ class Job:
         for name in ("fixedbufs", "registerfiles", "sqthread_poll", "hipri"):
             if self.of(name) and engine != "io_uring":
                 raise self.fail(name, f"needs ioengine=io_uring, not {engine}")
-        if self.of("fixedbufs") != self.of("registerfiles"):
-            raise self.fail(
-                "fixedbufs" if self.of("fixedbufs") else "registerfiles",
-                "buffers and files are registered together; give fixedbufs=1 and registerfiles=1",
-            )
         if engine == "libcufile" and self.of("cuda_io") == "posix":
             return "staged"
         return self.engine.backend
@@ -123,6 +165,8 @@ class Job:
         if direct is not None and buffered is not None and direct.value == buffered.value:
             raise UserError(f"{buffered.place}: contradicts {direct.place}")
         found = direct.value if direct is not None else not self.of("buffered")
+        if self.backend == "null":
+            return False
         if self.backend == "mmap" and found:
             raise self.fail("direct", "ioengine=mmap goes through the page cache; leave it out")
         if self.backend == "cufile" and not found:
@@ -139,15 +183,15 @@ class Job:
                 "out",
             )  # fmt: skip
 
-    def _blocks(self) -> tuple[tuple[int, int], ...]:
+    def _blocks(self) -> tuple[Sizes, Sizes]:
         name = next((name for name in ("bssplit", "bsrange") if name in self.values), "bs")
         found: Blocks = self.of(name)
-        if self.work.operation == "mix" and found.reads != found.writes:
-            raise self.fail(name, "reads and writes of a mix need the same sizes; give one value")
-        blocks = found.writes if self.work.operation == "write" else found.reads
-        if reduce(math.gcd, (size for size, _weight in blocks)) % 512:
-            raise self.fail(name, "block sizes have to be multiples of 512 bytes")
-        return blocks
+        for blocks in (found.reads, found.writes):
+            if reduce(math.gcd, (size for size, _weight in blocks)) % 512:
+                raise self.fail(name, "block sizes have to be multiples of 512 bytes")
+        if self.work.operation == "mix":
+            return found.reads, found.writes if found.writes != found.reads else ()
+        return (found.writes if self.work.operation == "write" else found.reads), ()
 
     def _reads_percent(self) -> int:
         reads, writes = self.values.get("rwmixread"), self.values.get("rwmixwrite")
@@ -167,46 +211,71 @@ class Job:
     def _amount(self) -> int | None:
         loops = int(self.of("loops"))
         if "number_ios" in self.values:
-            if len(self.blocks) > 1:
+            if len(self.blocks) > 1 or self.write_blocks:
                 raise self.fail("number_ios", "with several block sizes, give io_size in bytes")
             return int(self.of("number_ios")) * self.blocks[0][0] * loops
         return int(self.of("io_size")) * loops if self.of("io_size") else None
 
     def _check_times(self) -> None:
-        time_based = self.of("time_based")
-        if time_based and not self.of("runtime"):
-            raise self.fail("time_based", "needs a runtime")
+        time_based = self.time_based
         if self.of("ramp_time") and not time_based:
             raise self.fail("ramp_time", "needs time_based=1 and runtime")
         if time_based and self.of("end_fsync"):
             raise self.fail("end_fsync", "needs an amount (size, io_size), not time_based")
 
-    def _rate(self) -> float:
+    def _rates(self) -> tuple[float, float]:
         name = "rate_iops" if "rate_iops" in self.values else "rate"
         if name not in self.values:
-            return 0.0
-        reads, writes = self.of(name)
-        if self.work.operation == "mix":
-            raise self.fail(name, "in a mix, reads and writes have separate rates; give two jobs")
-        rate = float(writes if self.work.operation == "write" else reads)
-        if name == "rate_iops":
-            return rate
-        return rate / self.mean_block
+            return 0.0, 0.0
+        reads, writes = map(float, self.of(name))
+        if name == "rate":
+            reads /= _mean(self.blocks)
+            writes /= _mean(self.write_blocks or self.blocks)
+        if self.operation != "mix":
+            return (writes if self.operation == "write" else reads), 0.0
+        if bool(reads) != bool(writes):
+            raise self.fail(name, "limits reads and writes of a mix, or neither; give both")
+        return reads + writes, writes
+
+    def _check_pace(self) -> None:
+        if self.of("thinktime_spin") > self.of("thinktime"):
+            raise self.fail("thinktime_spin", "is a part of thinktime, and longer than it")
+        if self.of("latency_target") and not self.of("latency_window"):
+            raise self.fail("latency_target", "needs a latency_window, for which a depth is tried")
+        if self.of("latency_target") and self.of("numjobs") > 1 and self.of("group_reporting"):
+            raise self.fail(
+                "latency_target", "each clone finds its own depth; leave group_reporting out"
+            )
+        if "steadystate" in self.values and not self.of("steadystate_duration"):
+            raise self.fail("steadystate", "needs a steadystate_duration (ss_dur)")
+
+    def _check_zones(self) -> None:
+        if self.of("zonemode") != "strided":
+            if "zonesize" in self.values:
+                raise self.fail(
+                    "zonesize", "needs zonemode=strided; zoned devices are not measured"
+                )
+            return
+        size, reach = self.of("zonesize"), self.of("zonerange") or self.of("zonesize")
+        if not size or size > reach or size < self.largest:
+            raise self.fail(
+                "zonesize", f"needs {self.largest} bytes (an operation) to zonerange={reach}"
+            )
 
     def _find_files(self) -> None:
-        count, random_order = self.of("nrfiles"), self.work.random
+        count = self.of("nrfiles")
         if self.of("openfiles") is not None and self.of("openfiles") < count:
             raise self.fail("openfiles", f"all {count} files are open; leave it out")
-        fits = ("random", "roundrobin") if random_order else ("sequential",)
-        if count > 1 and self.of("file_service_type") not in fits:
+        if count > 1 and self.of("file_service_type") == "random" and not self.work.random:
             raise self.fail(
-                "file_service_type" if "file_service_type" in self.values else "nrfiles",
-                f"{'random' if random_order else 'sequential'} I/O over several files goes with "
-                f"file_service_type={' or '.join(fits)}",
-            )
+                "file_service_type", "sequential I/O takes files one after another (sequential) "
+                "or by turns (roundrobin)",
+            )  # fmt: skip
         paths = self.of("filename") or ()
         if len(paths) > 1 or (paths and count > 1):
             raise self.fail("filename", "a job takes one file by name; give each file its own job")
+        if self.backend == "null":
+            paths = ("/dev/null",)
         self.directory = absolute(self.of("directory"), self.where("directory"))
         if paths:
             self.path = absolute(str(Path(self.directory, paths[0])), self.where("filename"))
@@ -228,7 +297,12 @@ class Job:
         for name, why in without_effect.items():
             if why and self.of(name):
                 yield f"{name}={self.of(name):g} changes nothing: {why}"
+        if self.of("time_based") and not self.time_based:
+            yield "time_based changes nothing: there is no runtime"
+        logged = any(self.log(name) for name in LOGS)
+        if logged and not self.of("log_avg_msec"):
+            yield f"logs have averages of {self.log_s * 1000:g} ms, not a line for each operation"
         if self.verify:
             yield f"verify={self.of('verify')}: blocks have tierscope's own checksum (XXH3)"
-        if self.of("nrfiles") > 1 and self.work.random:
-            yield f"nrfiles={self.of('nrfiles')}: files are chosen at random, not in turn"
+        if self.fill:
+            yield "data repeats the pattern between tierscope's headers, 112 bytes of each 4096"

@@ -1,6 +1,6 @@
 """fio's options: those that are honoured, those that are not with the reason, and its engines."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,13 +13,15 @@ from tierscope.plans.grammar import parse_choice
 
 _OTHERS = {
     "it does not read or write files": (
-        "null", "cpp_null", "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
+        "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
         "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
     ),
     "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
     "it goes over the network by a library of its own; mount the storage and name a file": (
         "http", "rados", "rbd", "gfapi", "gfapi_async", "libiscsi",
         "libhdfs", "nbd", "nfs", "dfs", "ime_psync", "ime_psyncv", "ime_aio",
+        "librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client",
+        "librpma_gpspm_server",
     ),
     "it sends commands to a device past its block layer; use io_uring on a block device": (
         "sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd", "guasi",
@@ -28,9 +30,8 @@ _OTHERS = {
         "libpmem", "dev-dax", "pmemblk", "dev_dax",
     ),
     "GPUs of AMD are not measured": ("libhipfile",),
-    "tierscope does not do I/O this way; psync and libaio are closest": (
-        "posixaio", "splice", "vsync", "syslet-rw", "external",
-    ),
+    "it joins neighbouring operations into larger ones; use pvsync": ("vsync",),
+    "tierscope does not do I/O this way; psync and libaio are closest": ("syslet-rw", "external"),
 }  # fmt: skip
 _OFF = ("0", "none", "false", "off")
 _PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
@@ -47,16 +48,21 @@ class Engine:
     """Difference to fio."""
 
 
+_NOTHING_MOVES = "moves nothing: figures are what tierscope itself needs for an operation"
 ENGINES = {
     one.name: one
     for one in (
         Engine("psync", "posix"),
-        Engine("sync", "posix", "uses pread and pwrite, without lseek"),
-        Engine("pvsync", "posix", "uses pread and pwrite, one buffer each"),
-        Engine("pvsync2", "posix", "uses pread and pwrite, one buffer each"),
+        Engine("sync", "sync"),
+        Engine("pvsync", "pvsync"),
+        Engine("pvsync2", "pvsync2"),
+        Engine("splice", "splice"),
         Engine("libaio", "libaio"),
+        Engine("posixaio", "posixaio"),
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),
+        Engine("null", "null", _NOTHING_MOVES),
+        Engine("cpp_null", "null", _NOTHING_MOVES),
         Engine("libcufile", "cufile"),
     )
 }
@@ -101,7 +107,6 @@ FIXED = by_name(
     Fixed("filetype", "the type of a file is detected; leave it out", _OFF),
     Fixed("unique_filename", "each clone has a file of its own", ("1",)),
     Fixed("lockfile", "files are not locked between jobs", _OFF),
-    Fixed("rw_sequencer", "each operation has a new offset", ("sequential",)),
     Fixed("iodepth_batch_complete_min iodepth_batch_complete iodepth_batch_complete_max",
         "each completion is followed by a new submission at once; leave it out", ("1",)),
     Fixed("iodepth_low", "the queue is kept full; leave it out"),
@@ -116,13 +121,11 @@ FIXED = by_name(
     _ignored("norandommap",
         "random offsets come in an order in which each block comes once before any comes "
         "again", _OFF, bare=True),
-    Fixed("softrandommap overwrite rate_ignore_thinktime latency_run", "is 0 or 1", ("0", "1")),
+    Fixed("softrandommap overwrite rate_ignore_thinktime", "is 0 or 1", ("0", "1")),
     Fixed("random_sequence_stride", "offsets follow no sequence that is given"),
-    Fixed("verify_backlog", "data is read back after the job, not during it", ("0",)),
     _ignored("random_generator",
         "offsets come from tierscope's own generator; each block comes once before any again"),
     Fixed("sprandom", "drives are not preconditioned", _OFF),
-    Fixed("percentage_random", "I/O is either random or sequential; give two jobs", ("100",)),
     _ignored("fallocate",
         "files are written whole before they are measured", ("keep", "none", "0")),
     _ignored("fadvise_hint", "the kernel gets no hints about the order of reads", _OFF),
@@ -131,7 +134,6 @@ FIXED = by_name(
     _ignored("clocksource", "the clock is chosen by tierscope", ("clock_gettime",)),
     Fixed("mem iomem", "buffers are on base pages of the node asked for", ("malloc", "mmap")),
     _ignored("iomem_align mem_align", "buffers begin at a page"),
-    Fixed("do_verify", "what is written with verify is read back at the end", ("1",)),
     _ignored("verify_fatal", "a mismatch always ends the job", ("1",)),
     _ignored("verify_async", "data is checked by the thread that read it", ("0",)),
     _ignored("verify_dump", "a mismatch is described in a line", ("0",)),
@@ -146,16 +148,19 @@ FIXED = by_name(
     Fixed("nice", "run tierscope under nice", ("0",)),
     Fixed("prio prioclass priohint cmdprio cmdprio_class cmdprio_bssplit", _PRIORITY),
     Fixed("cmdprio_percentage", _PRIORITY, ("0",)),
-    Fixed("thinktime thinktime_spin thinktime_iotime",
-        "threads do not pause between operations; rate_iops spaces them", ("0",)),
-    _ignored("thinktime_blocks thinktime_blocks_type", "there is no thinktime"),
-    Fixed("rate_min ratemin rate_iops_min",
-        "a job does not end because it is slow; look at its bandwidth", ("0",)),
     _ignored("rate_cycle ratecycle", "a rate holds at every moment"),
+    _ignored("verify_backlog verify_backlog_batch verify_interval verify_header_seed",
+        "data is read back after the job, each block by headers in all of its parts", ("0",)),
+    _ignored("log_offset log_prio log_entries", "logs have averages, of no offset and no priority",
+        _OFF),
+    Fixed("write_hist_log log_hist_msec log_hist_coarseness",
+        "histograms are not logged; they are in the run file and in json+", _OFF, bare=True),
+    Fixed("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits "
+        "zone_reset_threshold zone_reset_frequency write_zone_remainder recover_zbd_write_error",
+        "zoned devices are not measured", _OFF),
+    Fixed("latency_run", "a job ends when its depth is found", _OFF),
+    Fixed("thinktime_iotime", "pauses come after operations, not after a time", ("0",)),
     Fixed("max_latency", "a job does not end by a latency; look at percentiles", ("0",)),
-    Fixed("latency_target",
-        "the queue depth for a latency is not searched; give several iodepth", ("0",)),
-    _ignored("latency_window latency_percentile", "there is no latency_target"),
     Fixed("sync", "files are not opened with O_SYNC; use fsync=1 or fdatasync=1", _OFF),
     _ignored("create_serialize", "files are made one by one, untimed"),
     _ignored("create_fsync", "files are made and written out before, untimed"),
@@ -165,23 +170,14 @@ FIXED = by_name(
     Fixed("gpu_dev_id", "use gpu_dev_ids"),
     Fixed("fsync_on_close end_syncfs", "use end_fsync", _OFF),
     Fixed("unlink_each_loop", "files are removed at the end, with unlink=1", _OFF),
-    Fixed("exitall", "jobs end by their own size or runtime", _OFF, bare=True),
-    _ignored("exit_what", "there is no exitall"),
     _ignored("exitall_on_error", "an error ends all jobs that run together", ("0", "1"), bare=True),
-    Fixed("write_bw_log write_lat_log write_iops_log write_hist_log",
-        "no logs are written; the run file has all samples ('tierscope show last')", bare=True),
     Fixed("block_error_percentiles", "trims are not measured", _OFF),
-    Fixed("bwavgtime iopsavgtime", "rates are taken every 500 ms", ("500",)),
     Fixed("stats", "each job is reported", ("1",)),
-    Fixed("zero_buffers",
-        "data is random, for drives compress zeros; leave it out", _OFF, bare=True),
     _ignored("scramble_buffers", "data is random"),
-    Fixed("buffer_pattern", "data is random and has tierscope's headers; leave it out"),
     _ignored("buffer_compress_chunk", "compressible parts are as large as tierscope makes them"),
     Fixed("dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
         "data is random, without duplicates; leave it out", ("0",)),
     _ignored("significant_figures", "figures are printed with all their digits"),
-    _ignored("disk_util", "the counters of drives are in the run file", _OFF),
     _ignored("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw",
         "times are always measured", _OFF),
     _ignored("gtod_cpu", "each thread reads the clock by itself"),
@@ -192,23 +188,12 @@ FIXED = by_name(
     Fixed("cgroup", "run tierscope in the control group"),
     Fixed("uid gid", "run tierscope as that user"),
     _ignored("unit_base", "rates are printed in bytes"),
-    Fixed("flow", "jobs are not balanced against each other; use rate_iops", ("0",)),
-    _ignored("flow_id flow_sleep", "there is no flow"),
-    Fixed("steadystate ss",
-        "a job does not end by its steady state; give runtime ('tierscope io' judges it)"),
     Fixed("sqthread_poll_cpu", "the kernel chooses where its thread runs"),
     Fixed("nonvectored", "single buffers are read and written", ("1",)),
     Fixed("force_async", "the kernel decides what it queues", ("0",)),
     _ignored("userspace_reap", "tierscope decides how completions are reaped", bare=True),
-    _ignored("log_avg_msec log_hist_msec log_entries log_offset log_max_value log_prio "
-        "per_job_logs",
-        "no logs are written"),
     Fixed("cmd_type md_per_io_size pi_act pi_chk apptag apptag_mask writefua readfua write_mode",
         "drives are reached through the block layer, not by commands of their own"),
-    Fixed("zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones "
-        "job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency "
-        "write_zone_remainder recover_zbd_write_error",
-        "zoned devices are not measured", _OFF),
     Fixed("write_iolog read_iolog read_iolog_chunked replay_no_stall replay_redirect "
         "replay_scale replay_align replay_time_scale replay_skip merge_blktrace_file "
         "merge_blktrace_scalars merge_blktrace_iters",
@@ -261,6 +246,14 @@ class Section:
     common: dict[str, Given] = field(default_factory=dict)
     """Texts, by the names of options, of [global]."""
     own: dict[str, Given] = field(default_factory=dict)
+    bare: set[str] = field(default_factory=set)
+    """Options that were given without a value."""
+    errors: list[str] = field(default_factory=list)
+    """One line for each option that has no text."""
+
+    def begun(self, name: str, place: str) -> "Section":
+        """Return a job that has the options of this section, [global]."""
+        return Section(name, place, dict(self.own), {}, set(self.bare), list(self.errors))
 
     @property
     def texts(self) -> dict[str, Given]:
@@ -297,8 +290,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("name", "TEXT", "name of a job; on the command line it begins one", _plain(str)),
     Option("description", "TEXT", "kept with the job", _plain(str)),
     Option("ioengine", "ENGINE", ", ".join(ENGINES), _plain(engine), default="psync"),
-    Option("rw", "WORD", ", ".join(values.RW), _plain(values.work), ("readwrite",),
-        default="read"),
+    Option("rw", "WORD", f"{', '.join(values.RW)}; read:8k leaves out bytes, or goes backwards "
+        "(read:-8k); randread:8 keeps to an offset", Numbers.work, ("readwrite",), default="read"),
+    _choice("rw_sequencer", "sequential", "identical", default="sequential",
+        of="after a random offset of randread:8: "),
+    Option("percentage_random", "PERCENT", "operations with a random offset; others go on from "
+        "the last", lambda numbers, text: _whole(1, 100)(numbers, text.partition(",")[0]),
+        default="100"),
     Option("rwmixread", "PERCENT", "reads of a mix", _whole(0, 100), default="50"),
     Option("rwmixwrite", "PERCENT", "writes of a mix", _whole(0, 100)),
     Option("bs", "SIZE", "bytes of an operation; of reads and writes: 4k,8k", Numbers.blocks,
@@ -326,7 +324,7 @@ OPTIONS: tuple[Option, ...] = (
         default="1"),
     Option("openfiles", "COUNT", "accepted from nrfiles on: all files are open", _whole(1, 65536)),
     _choice("file_service_type", "sequential", "random", "roundrobin", default="roundrobin",
-        of="order of files; sequential I/O goes with sequential: "),
+        of="order of files: "),
     Option("iodepth", "COUNT", "operations of each clone in flight", _whole(1, 4096),
         default="1"),
     Option("iodepth_batch", "COUNT", "maximum operations per submission", _whole(1, 4096),
@@ -353,18 +351,63 @@ OPTIONS: tuple[Option, ...] = (
     _switch("end_fsync", "fsync at the end"),
     _switch("randrepeat", "the same offsets in each run", "allrandrepeat", default="1"),
     Option("randseed", "NUMBER", "seed of offsets and data", _whole(0, (1 << 60)), default="0x89"),
-    Option("random_distribution", "WORD", "random or zipf:THETA", _plain(values.zipf)),
+    Option("random_distribution", "WORD", "random, zipf:THETA, pareto:H, normal:DEVIATION or "
+        "zoned:ACCESSES/SIZE:...", _plain(values.spread), default="random"),
+    Option("zonemode", "WORD", "parts of the file that are used: none, strided",
+        _plain(values.zone_mode), default="none"),
+    Option("zonesize", "SIZE", "strided: bytes moved in a zone", Numbers.plain),
+    Option("zonerange", "SIZE", "strided: bytes that a zone reaches over (zonesize)",
+        Numbers.plain),
+    Option("zoneskip", "SIZE", "strided: bytes behind a zone", Numbers.plain, default="0"),
     Option("rate", "SIZE", "bytes a second of each clone", Numbers.rates),
     Option("rate_iops", "COUNT", "operations a second of each clone", Numbers.rates),
+    Option("rate_min", "SIZE", "a job that moves less in a second has failed", Numbers.rates,
+        ("ratemin",)),
+    Option("rate_iops_min", "COUNT", "a job that does fewer in a second has failed",
+        Numbers.rates),
+    Option("thinktime", "TIME", "pause (us) of each clone", _plain(values.microseconds),
+        default="0"),
+    Option("thinktime_spin", "TIME", "part of the pause (us) in which the CPU is busy",
+        _plain(values.microseconds), default="0"),
+    Option("thinktime_blocks", "COUNT", "operations before a pause", _whole(1, 1 << 40),
+        default="1"),
+    _choice("thinktime_blocks_type", "complete", "issue", default="complete",
+        of="all operations end before a pause, so that both do the same: "),
+    Option("latency_target", "TIME", "find the depth at which operations take no longer (us)",
+        _plain(values.microseconds), default="0"),
+    Option("latency_window", "TIME", "how long each depth is tried (us)",
+        _plain(values.microseconds), default="0"),
+    Option("latency_percentile", "PERCENT", "operations that latency_target is of",
+        _plain(lambda text: values.number(text, 1e-6, 100)), default="100"),
+    Option("steadystate", "LIMIT", "end when figures are steady: iops:10%, bw_slope:1%",
+        Numbers.steadiness, ("ss",)),
+    Option("steadystate_duration", "TIME", "figures that are looked at, one a second",
+        _plain(values.seconds), ("ss_dur",), default="0"),
+    Option("steadystate_ramp_time", "TIME", "time before the first of them",
+        _plain(values.seconds), ("ss_ramp",), default="0"),
+    Option("flow", "WEIGHT", "jobs make operations in the ratio of their weights",
+        _whole(0, 1000), default="0"),
+    Option("flow_id", "NUMBER", "jobs whose weights go together", _whole(0, 1 << 30),
+        default="0"),
+    Option("flow_sleep", "TIME", "pause (us) of a job that is ahead", _plain(values.microseconds),
+        default="0"),
+    _switch("exitall", "when a job ends, so do others", bare=True),
+    _choice("exit_what", "group", "stonewall", "all", default="group", of="which: "),
     _choice("rate_process", "linear", "poisson"),
     _choice("io_submit_mode", "inline", "offload", of="with a rate, both do the same: "),
     Option("verify", "METHOD", "check data, by tierscope's own headers", _plain(str),
         default="none"),
+    _switch("do_verify", "read back what a verify job has written", default="1"),
+    Option("verify_pattern", "BYTES", "data between headers repeats them: 0xdeadbeef, \"text\"",
+        _plain(values.pattern)),
+    Option("buffer_pattern", "BYTES", "as verify_pattern, without a check",
+        _plain(values.pattern)),
+    _switch("zero_buffers", "data is zeros, but for headers", bare=True),
     _switch("refill_buffers", "new data for each write", bare=True),
     Option("buffer_compress_percentage", "PERCENT", "compressible share of written data",
         _whole(0, 100), default="0"),
-    _switch("fixedbufs", "with registerfiles: register buffers with io_uring", bare=True),
-    _switch("registerfiles", "with fixedbufs: register files with io_uring", bare=True),
+    _switch("fixedbufs", "register buffers with io_uring", bare=True),
+    _switch("registerfiles", "register files with io_uring", bare=True),
     _switch("sqthread_poll", "io_uring: a kernel thread takes submissions", bare=True),
     _switch("hipri", "io_uring: poll for completions", bare=True),
     Option("cpus_allowed", "LIST", "CPUs that threads may run on", _plain(values.whole_list)),
@@ -385,6 +428,17 @@ OPTIONS: tuple[Option, ...] = (
     _switch("slat_percentiles", "percentiles of submission latency"),
     Option("percentile_list", "LIST", "percentiles to print", _plain(values.percentiles),
         default="1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"),
+    Option("write_bw_log", "NAME", "write NAME_bw.JOB.log", _plain(path), bare=True),
+    Option("write_iops_log", "NAME", "write NAME_iops.JOB.log", _plain(path), bare=True),
+    Option("write_lat_log", "NAME", "write NAME_lat.JOB.log, _slat and _clat",
+        _plain(path), bare=True),
+    Option("log_avg_msec", "TIME", "time (ms) of each line of logs (500)",
+        _plain(values.milliseconds), default="0"),
+    _switch("log_max_value", "logs of latency have the largest in place of the mean", bare=True),
+    _switch("per_job_logs", "a log for each clone", default="1"),
+    Option("bwavgtime", "TIME", "time (ms) of each average",
+        _plain(values.milliseconds), ("iopsavgtime",), default="500"),
+    _switch("disk_util", "say what drives did", default="1"),
     _choice("kb_base", "1024", "1000", default="1024", of="meaning of k: "),
 )  # fmt: skip
 
@@ -398,9 +452,14 @@ def is_bare(name: str) -> bool:
     return known.bare if known else name in FIXED and FIXED[name].bare
 
 
-def check_known(key: str, place: str) -> None:
+def is_known(name: str) -> bool:
+    """Return whether tierscope knows an option, if only to refuse it."""
+    return name in _KNOWN
+
+
+def _check_known(key: str, place: str) -> None:
     """Raise UserError for unknown options."""
-    if key in _KNOWN:
+    if is_known(key):
         return
     if key.split()[:1] == ["include"]:
         raise UserError(f"{place}: other files are not read; put their lines here")
@@ -412,18 +471,35 @@ def check_known(key: str, place: str) -> None:
     )
 
 
+class RefusedError(UserError):
+    """Several options of a job, with a line for each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
 def parsed(section: Section) -> tuple[dict[str, Given], list[str]]:
-    """Return values by name, and remarks on those without effect; UserError names the place."""
+    """Return values by name, and remarks on those without effect.
+
+    Raises RefusedError, which has a line for each option that cannot be honoured.
+    """
     texts = section.texts
     base = texts.get("kb_base")
     numbers = Numbers(1000 if base is not None and base.value == "1000" else 1024)
     found: dict[str, Given] = {}
-    remarks = []
+    remarks, errors = [], list(section.errors)
     for name, text in texts.items():
-        option = BY_NAME.get(name)
-        if option is None:
-            remarks.append(check_fixed(name, text))
-            continue
-        with errors_at(text.place):
-            found[name] = Given(option.parse(numbers, text.value), text.place)
+        try:
+            _check_known(name, text.place)
+            option = BY_NAME.get(name)
+            if option is None:
+                remarks.append(check_fixed(name, text))
+                continue
+            with errors_at(text.place):
+                found[name] = Given(option.parse(numbers, text.value), text.place)
+        except UserError as error:
+            errors.append(str(error))
+    if errors:
+        raise RefusedError(errors)
     return found, [remark for remark in remarks if remark]

@@ -14,17 +14,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from statistics import mean, stdev
 from typing import Any
 
 from tierscope.analysis.distribution import merged
-from tierscope.model.event import Repetition, Series
+from tierscope.model.errors import UserError
+from tierscope.model.event import IoEvidence, Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
 from tierscope.model.spec import BoundBy
+from tierscope.model.storage import BlockCounts, IoThreads, SteadyIo, TargetIo
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Clone, Stage
-from tierscope.peers.totals import histograms, over_samples, rates
+from tierscope.peers.fio.values import Steadiness
+from tierscope.peers.totals import histograms, rates
 from tierscope.report.figures import BOUND_BY
 from tierscope.runs.record import version
 
@@ -36,12 +39,15 @@ _BOUNDS = {"ns": (1, _NS), "us": (1000, _NS), "ms": (1_000_000, (*_NS, 2000))}
 _KIB = 1 << 10
 _NO_ESTIMATE = 2147483647
 """fio's eta of a job that has ended."""
-_USAGE = ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")
+_CALLS = ("0", "4", "8", "16", "32", "64", ">=64")
 _DEPTHS = {
-    "iodepth_level": ("1", "2", "4", "8", "16", "32", ">=64"),
-    "iodepth_submit": ("0", "4", "8", "16", "32", "64", ">=64"),
-    "iodepth_complete": ("0", "4", "8", "16", "32", "64", ">=64"),
+    "iodepth_level": ("in_flight", ("1", "2", "4", "8", "16", "32", ">=64")),
+    "iodepth_submit": ("submitted", _CALLS),
+    "iodepth_complete": ("completed", _CALLS),
 }
+"""Where they are counted, and fio's names of the levels."""
+_JUDGED = 10
+"""Operations at a job's rate, of which fewer do not say whether it holds its ``rate_min``."""
 LIKE = "fio-3.33"
 """The version of fio whose options and output these are."""
 _PER_LINE = 4
@@ -192,6 +198,9 @@ class Result:
     reads: Direction
     writes: Direction
     sync: Times
+    threads: list[IoThreads]
+    """One for each clone."""
+    steady: SteadyIo | None
     seconds: float
     elapsed: float
     """Seconds since the command began."""
@@ -210,6 +219,17 @@ class Result:
         """fio's groupid."""
         return self.clones[0].group
 
+    def depths(self, name: str) -> dict[str, float]:
+        """Return percentages of operations in flight, or of calls, by their number."""
+        fields, keys = _DEPTHS[name]
+        rows = [getattr(one, fields) for one in self.threads]
+        counts = [sum(column) for column in zip(*rows, strict=True)]
+        whole = sum(counts)
+        return {
+            key: 100 * count / whole if whole else 0.0
+            for key, count in zip(keys, counts, strict=True)
+        }
+
     @property
     def latency(self) -> Times:
         """Latencies of reads and writes."""
@@ -226,15 +246,19 @@ def results(
     stage: Stage, repetition: Repetition, bound_by: BoundBy | None, elapsed: float, ended: float
 ) -> Iterator[Result]:
     """Yield the results of jobs that ran together."""
-    series = repetition.series[0]
+    seen = Seen(stage, repetition)
     for entry in stage.entries():
-        seconds = _seconds(stage, entry, repetition)
-        parts = [_part(stage, clone) for clone in entry]
+        threads = [seen.threads(clone) for clone in entry]
+        seconds = max(one.worked_s for one in threads)
         yield Result(
             clones=entry,
-            reads=_direction("read", stage, entry, series, seconds),
-            writes=_direction("write", stage, entry, series, seconds),
-            sync=times_of(histograms(series, "sync_latency", parts)),
+            reads=_direction("read", seen, entry, seconds),
+            writes=_direction("write", seen, entry, seconds),
+            sync=times_of(
+                seen.times("sync_latency", clone, part_of(stage, clone)) for clone in entry
+            ),
+            threads=threads,
+            steady=seen.steady,
             seconds=seconds,
             elapsed=elapsed,
             ended=ended,
@@ -242,56 +266,132 @@ def results(
         )
 
 
-def _part(stage: Stage, clone: Clone, direction: str = "") -> str:
+def part_of(stage: Stage, clone: Clone, direction: str = "") -> str:
     """Return the part of a clone's figures: of all its operations, or of one direction of a mix."""
     alone, mixed = len(stage.clones) == 1, direction and clone.job.operation == "mix"
     return " ".join(filter(None, ("" if alone else clone.part, direction if mixed else "")))
 
 
-def _seconds(stage: Stage, entry: list[Clone], repetition: Repetition) -> float:
-    """Return the seconds of a result; with an amount, until its last thread has moved its share."""
-    io = repetition.evidence.storage_io
-    if io is not None and io.last_finisher_s and not stage.jobs[0].of("time_based"):
-        if not io.targets:
-            return io.last_finisher_s
-        return max(io.targets[stage.clones.index(clone)].last_finisher_s or 0 for clone in entry)
-    return sum(repetition.series[0].durations)
+@dataclass(frozen=True)
+class Seen:
+    """What a stage's repetition says of its clones."""
+
+    stage: Stage
+    repetition: Repetition
+
+    @property
+    def series(self) -> Series:
+        """The only series."""
+        return self.repetition.series[0]
+
+    def io(self, clone: Clone) -> IoEvidence | TargetIo:
+        """Return the work of a clone."""
+        found = self.repetition.evidence.storage_io
+        if found is None:
+            raise UserError("the engine says nothing of the jobs; it is older than tierscope")
+        return found.targets[self.stage.clones.index(clone)] if found.targets else found
+
+    @property
+    def steady(self) -> SteadyIo | None:
+        """Whether figures were steady, where a job was to end by that."""
+        found = self.repetition.evidence.storage_io
+        return found.steady if found else None
+
+    def threads(self, clone: Clone) -> IoThreads:
+        """Return what was counted of a clone's thread."""
+        found = self.io(clone).threads
+        if found is None:
+            raise UserError("the engine says nothing of the threads; it is older than tierscope")
+        return found
+
+    def counted(self, clone: Clone) -> slice:
+        """Return the samples of a clone that count: those before its depth was found do not."""
+        return slice(self.threads(clone).counted_from, None)
+
+    def times(self, metric: str, clone: Clone, part: str) -> Histogram:
+        """Return the times of a part over all samples that count."""
+        own = [*histograms(self.series, metric, [part])]
+        return merged([own[self.counted(clone)]])
+
+    def rates(self, metric: str, clone: Clone, part: str) -> list[float]:
+        """Return the rates of a part in all samples that count, and in which the clone worked."""
+        delay, counts = clone.job.of("startdelay"), self.counted(clone)
+        if counts.start:
+            return rates(self.series, metric, part)[counts]
+        starts = self.series.starts
+        first = starts[0] + delay
+        last = first + clone.job.of("ramp_time") + self.threads(clone).worked_s
+        found = rates(self.series, metric, part)[counts]
+        pairs = zip(starts[counts], self.series.durations[counts], found, strict=True)
+        return [
+            rate if start < last and start + length > first else math.nan
+            for start, length, rate in pairs
+        ]
 
 
-def _direction(
-    name: str, stage: Stage, entry: list[Clone], series: Series, seconds: float
-) -> Direction:
+def _direction(name: str, seen: Seen, entry: list[Clone], seconds: float) -> Direction:
     mine = [clone for clone in entry if clone.job.operation in (name, "mix")]
-    parts = [_part(stage, clone, name) for clone in mine]
+    parts = [(clone, part_of(seen.stage, clone, name)) for clone in mine]
 
-    def times(metric: str, *of: str) -> Times:
-        return times_of(histograms(series, metric, of))
+    def times(metric: str) -> Times:
+        return times_of(seen.times(metric, clone, part) for clone, part in parts)
 
     def sums(metric: str) -> tuple[float, ...]:
-        """Return the sums over parts, by sample."""
-        return tuple(map(sum, zip(*(rates(series, metric, part) for part in parts), strict=True)))
+        """Return the sums over parts, by sample in which any of them worked."""
+        rows = zip_longest(*(seen.rates(metric, *one) for one in parts), fillvalue=math.nan)
+        kept = ([rate for rate in row if not math.isnan(rate)] for row in rows)
+        return tuple(sum(row) for row in kept if row)
 
-    def moved(clone: Clone, part: str) -> int:
-        """Return the bytes of a clone: exactly where its operations are of one size."""
-        if len(clone.job.blocks) == 1:
-            return clone.job.largest * times("io_latency", part).number
-        return round(over_samples(series, "bandwidth", part))
-
-    latency = times("io_latency", *parts)
     completions: list[Histogram] = []
-    for part in parts:  # Synchronous engines have whole times only.
-        own = times("completion_latency", part)
-        completions.append((own if own.number else times("io_latency", part)).histogram)
+    for clone, part in parts:  # Synchronous engines have whole times only.
+        own = seen.times("completion_latency", clone, part)
+        completions.append(own or seen.times("io_latency", clone, part))
+    works = [seen.io(clone) for clone in mine]
+    moved = [one.bytes_read if name == "read" else one.bytes_written for one in works]
     return Direction(
-        bytes=sum(map(moved, mine, parts)),
-        operations=latency.number,
+        bytes=sum(moved),
+        operations=sum(one.reads if name == "read" else one.writes for one in works),
         seconds=seconds if mine else 0.0,
         bandwidths=sums("bandwidth"),
         iops=sums("iops"),
-        submission=times("submission_latency", *parts),
+        submission=times("submission_latency"),
         completion=times_of(completions),
-        latency=latency,
+        latency=times("io_latency"),
     )
+
+
+def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
+    """Yield a line for each clone that moved less than its ``rate_min`` in some second."""
+    seen = Seen(stage, repetition)
+    for clone in stage.clones:
+        for name, metric in (("rate_min", "bandwidth"), ("rate_iops_min", "iops")):
+            limits = dict(zip(("read", "write"), clone.job.of(name) or (0, 0), strict=True))
+            for direction, limit in limits.items():
+                if not limit or clone.job.operation not in (direction, "mix"):
+                    continue
+                found = seen.rates(metric, clone, part_of(stage, clone, direction))
+                cycle = max(1.0, _JUDGED / clone.job.rate if clone.job.rate else 0.0)
+                cycles = _by_cycles(seen.series.durations, found, cycle)
+                least = min(cycles, default=math.inf)
+                if least < limit:
+                    yield (
+                        f"{clone.job.where(name)}: {clone.part} had {direction}s of {least:.0f} in "
+                        f"a second, fewer than {name}={limit}"
+                    )
+
+
+def _by_cycles(
+    durations: Sequence[float], found: Sequence[float], cycle_s: float
+) -> Iterator[float]:
+    """Yield means over samples that last a cycle together."""
+    seconds = amount = 0.0
+    for length, rate in zip(durations[len(durations) - len(found) :], found, strict=True):
+        if math.isnan(rate):
+            continue
+        seconds, amount = seconds + length, amount + rate * length
+        if seconds > cycle_s - 1e-3:
+            yield amount / seconds
+            seconds = amount = 0.0
 
 
 def program() -> str:
@@ -299,7 +399,12 @@ def program() -> str:
     return f"{LIKE} (tierscope {version()})"
 
 
-def document(found: Sequence[Result], common: dict[str, str], bins: bool) -> dict[str, Any]:
+def document(
+    found: Sequence[Result],
+    common: dict[str, str],
+    bins: bool,
+    drives: Sequence[BlockCounts] = (),
+) -> dict[str, Any]:
     """Return the whole document. ``common`` are the options of [global]; ``bins``: json+."""
     now = time.time()
     return {
@@ -309,7 +414,37 @@ def document(found: Sequence[Result], common: dict[str, str], bins: bool) -> dic
         "time": time.strftime(_WHEN, time.localtime(now)),
         **({"global options": common} if common else {}),
         "jobs": [_job(one, found, bins) for one in found],
-        "disk_util": [],
+        "disk_util": [_drive(one) for one in drives],
+    }
+
+
+def drives_of(repetitions: Sequence[Repetition]) -> list[BlockCounts]:
+    """Return what each drive did while jobs ran."""
+    found: dict[str, BlockCounts] = {}
+    for repetition in repetitions:
+        for one in repetition.evidence.devices or ():
+            before = found.get(one.name)
+            found[one.name] = one if before is None else _summed(before, one)
+    return [*found.values()]
+
+
+def _summed(before: BlockCounts, after: BlockCounts) -> BlockCounts:
+    names = [name for name in BlockCounts.model_fields if name != "name"]
+    sums = {name: getattr(before, name) + getattr(after, name) for name in names}
+    return after.model_copy(update=sums)
+
+
+def _drive(one: BlockCounts) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "read_ios": one.reads,
+        "write_ios": one.writes,
+        "read_merges": one.reads_merged,
+        "write_merges": one.writes_merged,
+        "read_ticks": one.read_ms,
+        "write_ticks": one.write_ms,
+        "in_queue": one.in_flight_ms,
+        "util": min(100.0, 100 * one.busy_ms / (1000 * one.seconds)) if one.seconds else 0.0,
     }
 
 
@@ -334,13 +469,59 @@ def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, An
         "trim": _direction_json(NOTHING, [], result, bins=False),
         "sync": {"total_ios": result.sync.number, "lat_ns": _summary(result.sync)},
         "job_runtime": round(result.seconds * 1000),
-        **dict.fromkeys(_USAGE),
-        **{name: dict.fromkeys(keys) for name, keys in _DEPTHS.items()},
+        **_usage(result),
+        **{name: result.depths(name) for name in _DEPTHS},
         **{f"latency_{unit}": found for unit, found in shares(result.latency).items()},
-        "latency_depth": result.clones[0].job.depth,
-        "latency_target": 0,
-        "latency_percentile": 100.0,
-        "latency_window": 0,
+        **_latency_target(result),
+        **_steadiness(result),
+    }
+
+
+def _latency_target(result: Result) -> dict[str, Any]:
+    """Return the depth, found by search or given, and the target; times in us."""
+    job = result.clones[0].job
+    return {
+        "latency_depth": result.threads[0].depth,
+        "latency_target": round(job.of("latency_target") * 1e6),
+        "latency_percentile": job.of("latency_percentile"),
+        "latency_window": round(job.of("latency_window") * 1e6),
+    }
+
+
+def _steadiness(result: Result) -> dict[str, Any]:
+    job, steady = result.clones[0].job, result.steady
+    if steady is None:
+        return {}
+    asked: Steadiness = job.of("steadystate")
+    name = {"bandwidth": "bw", "latency": "lat"}.get(asked.figure, asked.figure)
+    return {
+        "steadystate": {
+            "ss": f"{name}{'_slope' if asked.slope else ''}:{asked.limit:f}"
+            + ("%" if asked.of_the_mean else ""),
+            "duration": round(job.of("steadystate_duration")),
+            "attained": int(steady.attained),
+            "criterion": f"{steady.criterion:f}{'%' if asked.of_the_mean else ''}",
+            "max_deviation": steady.deviation,
+            "slope": steady.slope,
+            "data": {f"{name}_mean": steady.mean, name: steady.figures},
+        }
+    }
+
+
+def _usage(result: Result) -> dict[str, float]:
+    """Return shares of CPU time in percent of the threads' time, and counts of the kernel."""
+    threads = result.threads
+    whole = sum(one.worked_s for one in threads)
+    user, system = (
+        100 * sum(getattr(one, name) for one in threads) / whole if whole else 0.0
+        for name in ("user_s", "system_s")
+    )
+    return {
+        "usr_cpu": user,
+        "sys_cpu": system,
+        "ctx": sum(one.switches for one in threads),
+        "majf": sum(one.major_faults for one in threads),
+        "minf": sum(one.minor_faults for one in threads),
     }
 
 

@@ -1,5 +1,6 @@
 """Specs of fio's jobs: stages, files, CPUs and memory."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,22 +22,25 @@ from tierscope.peers.drop_in import (
     refuse_overwriting,
     usable_cpus,
 )
-from tierscope.peers.fio.jobs import Job
+from tierscope.peers.fio.jobs import LOGS, Job
+from tierscope.peers.fio.values import Spread, Steadiness
 from tierscope.plans.gpu import require_gpus
 
 MAX_CLONES = 256
 """Threads of jobs that run together."""
 _LEAST_FILE = 4096
-_SAMPLE_S = 0.5
-"""fio's own time for an average of bandwidth (bwavgtime)."""
+_OPERATIONS = 4
+"""Of each average where a rate is low, so that few of them are of nothing."""
+_STEADY_S = 1.0
+"""Of each figure whose steadiness is judged, as in fio."""
 _POLICIES = {"bind": "bind", "prefer": "preferred", "interleave": "interleave"}
-_TIMES = {
-    "time_based": "go by time or by amount",
-    "runtime": "have one runtime",
-    "ramp_time": "have one ramp_time",
-    "startdelay": "begin together",
+_ALIKE = {
+    "ramp_time": "ramp_time",
+    "steadystate": "steady state",
+    "steadystate_duration": "duration of the steady state",
+    "steadystate_ramp_time": "ramp of the steady state",
 }
-"""Options that jobs share if they run together, and what these have in common."""
+"""Options that jobs share if they run together, and what they are of."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +133,11 @@ def _check(stage: Stage) -> None:
         )
     first, *others = stage.jobs
     for job in others:
-        for name, what in _TIMES.items():
-            if first.of(name) != job.of(name):
+        for name, what in _ALIKE.items():
+            if first.values.get(name) != job.values.get(name) and first.of(name) != job.of(name):
                 raise job.fail(
-                    name, f"jobs that run together {what}, and [{first.name}] and [{job.name}] "
-                    "differ; give the same, or a stonewall",
+                    name, f"jobs that run together have one {what}, and [{first.name}] and "
+                    f"[{job.name}] differ; give the same, or a stonewall",
                 )  # fmt: skip
         cufile = [one.backend if one.engine.name == "libcufile" else "" for one in (first, job)]
         if cufile[0] != cufile[1]:
@@ -196,6 +200,8 @@ def _check_shared(found: Sequence[Target]) -> None:
 
 def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     job = clone.job
+    if job.is_bottomless:
+        return _bottomless(clone)
     path, stem = (job.path, "") if job.path else _below(clone)
     facts = path_facts(path or f"{job.directory}/{stem}0")
     if facts.kind == "directory":
@@ -239,6 +245,19 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
         size=size,
         foreign=foreign,
     )
+
+
+def _bottomless(clone: Clone) -> Target:
+    """Return /dev/null or /dev/zero, of which as many bytes are used as a job's size has."""
+    job = clone.job
+    if job.size is None:
+        raise UserError(f"{job.place}: [{job.name}] needs a size, for {job.path} has none")
+    if job.verify and job.writes:
+        raise job.fail("verify", f"{job.path} keeps nothing that could be read back")
+    if job.path == "/dev/null" and job.operation != "write" and job.backend != "null":
+        raise job.fail("rw", "/dev/null has nothing to read; use /dev/zero")
+    offset = job.of("offset") + clone.number * job.of("offset_increment")
+    return Target(clone, job.path, "", "other", offset + job.size, offset, job.size, foreign=False)
 
 
 def _below(clone: Clone) -> tuple[str, str]:
@@ -300,10 +319,56 @@ def spec_of(
         if pattern != patterns[0] or (pattern.get("rate") and len(jobs) > 1):
             job["pattern"] = pattern
     first = targets[0].job
-    budget = first.of("runtime") if first.of("time_based") else 0.05
+    every = [target.job for target in targets]
+    _share(jobs, every, [target.clone.group for target in targets])
+    times = [job.limit_s for job in every if job.time_based]
+    sample = min([_sample_s(job) for job in every])
+    budget = max([job.of("startdelay") + job.limit_s for job in every if job.time_based]
+        or [0.05])  # fmt: skip
     gpu = jobs[0]["buffers"].get("gpu")
     initiator = _initiator(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
-    return io_spec(_id(first), initiator, jobs, patterns[0], budget, min(_SAMPLE_S, budget / 4))
+    if times:
+        sample = min(sample, min(times) / 4)
+    spec = io_spec(_id(first), initiator, jobs, patterns[0], budget, sample)
+    return {**spec, "own_ends": True, **_steadiness(first)}
+
+
+def _sample_s(job: Job) -> float:
+    if "steadystate" in job.values:
+        return _STEADY_S
+    logged = any(job.log(name) for name in LOGS)
+    window = job.of("latency_window") / 4 if job.of("latency_target") else math.inf
+    if logged:
+        return job.log_s
+    paced = _OPERATIONS / job.rate if job.rate else 0.0
+    return float(min(max(job.of("bwavgtime"), paced), window))
+
+
+def _steadiness(job: Job) -> dict[str, Any]:
+    found: Steadiness | None = job.of("steadystate")
+    if found is None:
+        return {}
+    return {
+        "ends_steady": {
+            "figure": found.figure,
+            "slope": found.slope,
+            "limit": found.limit,
+            "of_the_mean": found.of_the_mean,
+            "duration_s": job.of("steadystate_duration"),
+            "ramp_s": job.of("steadystate_ramp_time"),
+        }
+    }
+
+
+def _share(specs: Sequence[dict[str, Any]], jobs: Sequence[Job], groups: Sequence[int]) -> None:
+    """Add to the specs of jobs what they share: who ends with whom, and flows."""
+    for spec, job, group in zip(specs, jobs, groups, strict=True):
+        spec["group"] = group
+        if job.of("exitall"):
+            spec["ends"] = "group" if job.of("exit_what") == "group" else "all"
+        if job.of("flow"):
+            flow = {"number": job.of("flow_id"), "weight": job.of("flow")}
+            spec["flow"] = {**flow, "sleep_s": job.of("flow_sleep")}
 
 
 def _initiator(cpus: Sequence[int], topology: Topology) -> str:
@@ -325,18 +390,18 @@ def _pattern(target: Target) -> dict[str, Any]:
     job = target.job
     found: dict[str, Any] = {
         "operation": job.operation,
-        "order": "random" if job.work.random else "sequential",
+        **_order(job),
         "block_size": int(job.mean_block),
         "backend": job.backend,
         "direct": job.direct,
         "depth": job.depth,
-        "registered": job.of("registerfiles"),
+        **_registered(job),
         "sqpoll": job.of("sqthread_poll"),
         "iopoll": job.of("hipri"),
         "offset": target.offset,
         "range": target.size,
         "seed": job.seed,
-        "verify": job.verify,
+        "verify": job.verify and (not job.writes or job.of("do_verify")),
         "ramp_s": job.of("ramp_time"),
         "cache": "warm" if job.of("pre_read") else "cold" if job.of("invalidate") else "as-found",
         **_writes(job),
@@ -345,21 +410,76 @@ def _pattern(target: Target) -> dict[str, Any]:
         found["read_percent"] = job.reads_percent
     if len(job.blocks) > 1:
         found["blocks"] = [{"bytes": size, "weight": weight} for size, weight in job.blocks]
-    if job.work.random:
-        theta = job.of("random_distribution")
-        found |= {"order": "zipf", "zipf": theta} if theta else {}
-        found |= {"align": job.of("blockalign")} if job.of("blockalign") else {}
+    if job.write_blocks:
+        found["write_blocks"] = [
+            {"bytes": size, "weight": weight} for size, weight in job.write_blocks
+        ]
+    if job.work.random and job.of("blockalign"):
+        found["align"] = job.of("blockalign")
     if job.depth > 1:
         found["batch"] = min(job.depth, job.of("iodepth_batch"))
     if job.rate:
         poisson = job.of("rate_process") == "poisson"
         found |= {"rate": job.rate, "arrivals": "poisson" if poisson else "regular"}
-    if not job.of("time_based"):
+        found |= {"write_rate": job.write_rate} if job.write_rate else {}
+    found |= _pace(job)
+    if job.limit_s:
+        found["time_limit_s"] = job.limit_s
+    if not job.time_based:
         loops = job.of("loops")
         found["amount"] = (
             target.size * job.of("nrfiles") * loops if job.amount is None else job.amount
         )
-        found |= {"time_limit_s": job.of("runtime")} if job.of("runtime") else {}
+    return found
+
+
+def _order(job: Job) -> dict[str, Any]:
+    """Return which offsets come, and in which order."""
+    found: dict[str, Any] = {"order": "random" if job.work.random else "sequential"}
+    if job.of("zonemode") == "strided":
+        size = job.of("zonesize")
+        zone = {"bytes": size, "range": job.of("zonerange") or size, "skip": job.of("zoneskip")}
+        return {**found, "strided": zone}
+    if job.of("nrfiles") > 1 and job.of("file_service_type") == "roundrobin":
+        found["by_turns"] = True
+    if not job.work.random:
+        return {**found, "stride": job.work.stride}
+    spread: Spread = job.of("random_distribution")
+    skewed = {"pareto": spread.pareto, "normal": spread.normal}
+    if spread.zipf:
+        found |= {"order": "zipf", "zipf": spread.zipf}
+    elif spread.zones:
+        zones = [{"accesses": often, "size": size} for often, size in spread.zones]
+        found["distribution"] = {"zones": zones}
+    elif given := {name: value for name, value in skewed.items() if value}:
+        found["distribution"] = given
+    return {
+        **found,
+        "run": job.work.run,
+        "same": job.of("rw_sequencer") == "identical",
+        "random_percent": job.of("percentage_random"),
+    }
+
+
+def _registered(job: Job) -> dict[str, Any]:
+    buffers, files = job.of("fixedbufs"), job.of("registerfiles")
+    if buffers == files:
+        return {"registered": buffers}
+    return {"registered": True, "register_only": "buffers" if buffers else "files"}
+
+
+def _pace(job: Job) -> dict[str, Any]:
+    """Return when operations are made."""
+    found: dict[str, Any] = {"delay_s": job.of("startdelay")}
+    if job.of("thinktime"):
+        think = {"pause_s": job.of("thinktime"), "spin_s": job.of("thinktime_spin")}
+        found["think"] = {**think, "every": job.of("thinktime_blocks")}
+    if job.of("latency_target"):
+        found["search"] = {
+            "target_s": job.of("latency_target"),
+            "percent": job.of("latency_percentile"),
+            "window_s": job.of("latency_window"),
+        }
     return found
 
 
@@ -372,6 +492,7 @@ def _writes(job: Job) -> dict[str, Any]:
         "end_fsync": job.of("end_fsync"),
         "refill": job.of("refill_buffers"),
         "compressible": job.of("buffer_compress_percentage"),
+        **({"fill": job.fill} if job.fill else {}),
     }
 
 

@@ -18,6 +18,7 @@ _TIME = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0,
             "m": 60.0, "h": 3600.0, "d": 86400.0}  # fmt: skip
 _ARITHMETIC = re.compile(r"[-+*/()^$]")
+_FIGURES = {"iops": "iops", "bw": "bandwidth", "lat": "latency"}
 RW = {
     "read": ("read", False), "write": ("write", False), "randread": ("read", True),
     "randwrite": ("write", True), "rw": ("mix", False), "readwrite": ("mix", False),
@@ -33,6 +34,31 @@ class Work:
     word: str
     operation: str
     random: bool
+    stride: int = 0
+    """Bytes left out between two sequential operations."""
+    run: int = 1
+    """Operations for each random offset."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A value of ``random_distribution``; all None: each offset comes once."""
+
+    zipf: float | None = None
+    pareto: float | None = None
+    normal: float | None = None
+    zones: tuple[tuple[float, float], ...] | None = None
+    """Shares of accesses and of the file, in percent."""
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """A value of ``steadystate``."""
+
+    figure: str
+    slope: bool
+    limit: float
+    of_the_mean: bool
 
 
 @dataclass(frozen=True)
@@ -123,6 +149,36 @@ class Numbers:
         first, second = (self.amount(word) if word else 0 for word in words)
         return first, second
 
+    def work(self, text: str) -> Work:
+        """Parse ``rw``: ``read``, ``read:8k`` (bytes left out), ``randread:8`` (of one offset)."""
+        word, sign, modifier = text.partition(":")
+        if "trim" in word:
+            raise UserError(
+                f"'{text}': trims discard data and are not measured; use one of {', '.join(RW)}"
+            )
+        if word not in RW:
+            raise UserError(f"'{text}' is not one of {', '.join(RW)}")
+        operation, random = RW[word]
+        if not sign:
+            return Work(word, operation, random)
+        if random:
+            run = self.amount(modifier)
+            if not 1 <= run <= 1 << 30:
+                raise UserError(f"'{text}': behind : stands how many operations share an offset")
+            return Work(word, operation, random, run=run)
+        stride = self.amount(modifier.removeprefix("-"))
+        return Work(word, operation, random, -stride if modifier.startswith("-") else stride)
+
+    def steadiness(self, text: str) -> Steadiness:
+        """Parse ``iops:10%``, ``bw_slope:1%``, ``lat:5%``."""
+        name, _, limit = text.partition(":")
+        kind = name.removesuffix("_slope")
+        if kind not in _FIGURES or not limit:
+            raise UserError(f"'{text}' is not one such as iops:10%, bw_slope:1% or lat:5%")
+        percent = limit.endswith("%")
+        value = number(limit.removesuffix("%"), 1e-9, 1e18)
+        return Steadiness(_FIGURES[kind], name != kind, value, percent)
+
     def _shares(self, text: str) -> tuple[tuple[int, int], ...]:
         sizes: list[tuple[int, int | None]] = []
         for word in text.split(":"):
@@ -192,22 +248,6 @@ def number(text: str, low: float, high: float) -> float:
     return value
 
 
-def work(text: str) -> Work:
-    """Parse ``rw``."""
-    word, sign, modifier = text.partition(":")
-    if "trim" in word:
-        raise UserError(
-            f"'{text}': trims discard data and are not measured; use one of {', '.join(RW)}"
-        )
-    if word not in RW:
-        raise UserError(f"'{text}' is not one of {', '.join(RW)}")
-    if sign:
-        raise UserError(
-            f"'{text}': sequential offsets have no stride or repetition; leave ':{modifier}' out"
-        )
-    return Work(word, *RW[word])
-
-
 def whole_list(text: str) -> tuple[int, ...]:
     """Parse numbers of CPUs, nodes or GPUs: ``0-3,8``."""
     try:
@@ -245,20 +285,80 @@ def policy(text: str) -> Policy:
     return Policy(mode, found)
 
 
-def zipf(text: str) -> float | None:
-    """Parse ``random`` (None) or ``zipf:THETA``."""
+def spread(text: str) -> Spread:
+    """Parse ``random_distribution``."""
     name, _, rest = text.partition(":")
     if name == "random" and not rest:
-        return None
-    if name != "zipf":
+        return Spread()
+    if name == "zoned":
+        return Spread(zones=_zones(text, rest))
+    if name not in ("zipf", "pareto", "normal"):
         raise UserError(
-            f"'{text}': only random and zipf:THETA are available; pareto, normal, zoned and "
-            "sequence are not"
+            f"'{text}': only random, zipf:THETA, pareto:H, normal:DEVIATION and "
+            "zoned:ACCESSES/SIZE:... are available; give one of these"
         )
-    theta = rest.partition(":")[0] if rest else "1.1"
-    if rest.count(":"):
-        raise UserError(f"'{text}': the center of zipf cannot be chosen; leave it out")
-    return number(theta, 1e-9, 10)
+    value, _, center = rest.partition(":")
+    if center:
+        raise UserError(f"'{text}': the center cannot be chosen; leave it out")
+    if name == "zipf":
+        return Spread(zipf=number(value or "1.1", 1e-9, 10))
+    if name == "pareto":
+        return Spread(pareto=number(value or "0.2", 1e-9, 1 - 1e-9))
+    return Spread(normal=number(value or "0", 1e-9, 100))
+
+
+def _zones(text: str, rest: str) -> tuple[tuple[float, float], ...]:
+    """Parse ``50/5:30/15:20/``: what the last sizes leave open is shared by those without one."""
+    words = [word.partition("/") for word in rest.partition(",")[0].split(":")]
+    if not all(accesses for accesses, _, _ in words) or len(words) > 256:
+        raise UserError(f"'{text}': zones are ACCESSES/SIZE in percent, as in 50/5:30/15:20/80")
+    accesses = [number(one, 0, 100) for one, _, _ in words]
+    sizes = [number(one, 0, 100) if one else None for _, _, one in words]
+    left = 100 - sum(one for one in sizes if one is not None)
+    open_ = sizes.count(None)
+    if sum(accesses) != 100 or left < 0 or (left > 0 and not open_):
+        raise UserError(f"'{text}': accesses and sizes of zones add up to 100 each")
+    return tuple(
+        (often, left / open_ if size is None else size)
+        for often, size in zip(accesses, sizes, strict=True)
+    )
+
+
+def zone_mode(text: str) -> str:
+    """Parse ``zonemode``."""
+    if text == "zbd":
+        raise UserError("'zbd': zoned devices are not measured; none and strided are allowed")
+    if text not in ("none", "strided"):
+        raise UserError(f"'{text}' is not one of none, strided")
+    return text
+
+
+def microseconds(text: str) -> float:
+    """Parse a time whose unit is us: ``2000``, ``2ms``; in seconds."""
+    return seconds(f"{text}us" if text.isdigit() else text)
+
+
+def milliseconds(text: str) -> float:
+    """Parse a time whose unit is ms; in seconds."""
+    return seconds(f"{text}ms" if text.isdigit() else text)
+
+
+def pattern(text: str) -> str:
+    """Parse bytes that repeat (``0xdeadbeef``, ``"text"``, a decimal number) as hexadecimal digits,
+    in the order of memory: fio turns numbers round."""
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        found = text[1:-1].encode()
+    elif text.lower().startswith("0x") and re.fullmatch("[0-9a-f]+", text[2:].lower()):
+        digits = text[2:].lower()
+        found = bytes.fromhex(f"0{digits}" if len(digits) % 2 else digits)
+    elif text.isascii() and text.isdigit() and len(text) <= _DIGITS:
+        value = int(text)
+        found = value.to_bytes(max(1, (value.bit_length() + 7) // 8), "little")
+    else:
+        raise UserError(f"'{text}' is not bytes such as 0xdeadbeef, 255 or \"text\"")
+    if not 1 <= len(found) <= 512:
+        raise UserError(f"'{text[:_DIGITS]}' has {len(found)} bytes; 1 to 512 are allowed")
+    return found.hex()
 
 
 def percentiles(text: str) -> tuple[float, ...]:
