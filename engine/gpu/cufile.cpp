@@ -149,6 +149,11 @@ CufileSettings start(const Cufile& library, CufileSettings settings) {
   settings.driver_open_s = now_seconds() - before;
   if (error.code != 0) refuse_cufile(error, "cuFile's driver cannot be opened");
   if (library.counts) library.start_statistics();
+  // Read once: calls of several threads at once end the process (double free or segmentation fault
+  // in cuFileDriverGetProperties, 1.15).
+  cufile_abi::DriverProperties properties{};
+  library.get_properties(&properties);
+  settings.batch_entries = properties.max_batch == 0 ? 128 : properties.max_batch;
   return settings;
 }
 

@@ -54,6 +54,9 @@ struct CufileSettings {
   std::string set_by;  // Who chose allow_compat_mode: "tierscope" or the environment's variable.
   std::string log;     // cuFile's log file.
   double driver_open_s = 0;
+  unsigned batch_entries = 0;  // Operations that a batch takes.
+};
+std::array<std::size_t, 3> slabs{};
 };
 
 // Starts cuFile's driver unless it was started before. `gpu` has to answer CUDA first: without

@@ -68,9 +68,6 @@ class CufileBatch : public Backend {
  public:
   explicit CufileBatch(const ThreadIo& io) : Backend(io), use_(io), pool_(cufile_pool()) {
     pool_.set_places(pool_places(use_.library(), io.buffer_bytes));
-    cufile_abi::DriverProperties properties{};
-    use_.library().get_properties(&properties);
-    entries_ = properties.max_batch == 0 ? kUsualBatch : properties.max_batch;
   }
 
   // Waits for operations that are under way, as after an error, before their buffers and files go.
@@ -104,8 +101,6 @@ class CufileBatch : public Backend {
   }
 
  private:
-  static constexpr unsigned kUsualBatch = 128;
-
   // Submits what is waiting, as far as cuFile's pool reaches.
   void feed() {
     while (!waiting_.empty()) {
@@ -193,7 +188,7 @@ class CufileBatch : public Backend {
 
   CufileUse use_;
   CufilePool& pool_;
-  unsigned entries_;           // Of each batch.
+  unsigned entries_ = cufile_settings().batch_entries;
   std::deque<Batch> batches_;  // References stay valid.
   std::deque<IoRequest> waiting_;
   std::vector<cufile_abi::BatchOperation> operations_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 
 namespace tierscope {
 namespace {
@@ -31,6 +32,9 @@ void CufilePool::give_back(std::size_t places) { taken_ -= places; }
 
 std::size_t pool_places(const Cufile& library, std::size_t block_bytes) {
   if (!cufile_settings().allow_compat_mode) return std::numeric_limits<std::size_t>::max();
+  // cuFile's functions that read settings are for one thread at a time.
+  static std::mutex reading;
+  const std::lock_guard lock(reading);
   std::array<std::size_t, kSlabs> kib{};
   std::array<std::size_t, kSlabs> counts{};
   if (library.get_pool == nullptr ||

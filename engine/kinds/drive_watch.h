@@ -1,5 +1,5 @@
-// The evidence "devices", "device_bytes_*" and "process_bytes_*": what drives below files moved while
-// samples were taken, for all programs and for this one.
+// The evidence "devices", "device_bytes_*" and "process_bytes_*": what drives below files moved
+// while samples were taken, for all programs and for this one.
 #pragma once
 
 #include <nlohmann/json.hpp>

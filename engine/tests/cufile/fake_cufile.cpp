@@ -156,6 +156,7 @@ CUfileError_t cuFileDriverOpen() {
   return result(state.machine.open_error);
 }
 CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t* properties) {
+  ++state.seen.property_reads;
   *properties = {};
   properties->max_batch_io_size = 128;
   return result(0);

@@ -34,6 +34,7 @@ struct Machine {
 // What the library saw.
 struct Seen {
   int driver_opens = 0;
+  int property_reads = 0;
   int allow_compat = -1;
   int handles = 0;          // Registered now.
   int buffers = 0;          // Registered now.

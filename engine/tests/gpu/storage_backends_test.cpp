@@ -140,6 +140,7 @@ TEST_F(StorageToGpu, BatchesOfAllThreadsTogetherFitTheCompatibilityPool) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(fake().seen.most_in_flight, 24);
   EXPECT_TRUE(cufile_pool().was_short());
+  EXPECT_LE(fake().seen.property_reads, 1) << "threads that read them at once end the process";
 }
 
 TEST_F(StorageToGpu, AnEndedBackendWaitsForItsOperationsAndLeavesRoomForOthers) {
