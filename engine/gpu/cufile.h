@@ -56,8 +56,6 @@ struct CufileSettings {
   double driver_open_s = 0;
   unsigned batch_entries = 0;  // Operations that a batch takes.
 };
-std::array<std::size_t, 3> slabs{};
-};
 
 // Starts cuFile's driver unless it was started before. `gpu` has to answer CUDA first: without
 // CUDA's driver, some versions of cuFileDriverOpen never return. Throws Unavailable with the
