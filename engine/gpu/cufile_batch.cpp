@@ -18,15 +18,6 @@
 namespace tierscope {
 namespace {
 
-// Held while a batch is submitted in compatibility mode: submissions of two threads at once ended
-// the process with a double free (cuFile 1.15.1), whose pool of host memory grows in them without a
-// lock.
-std::unique_lock<std::mutex> submitting() {
-  static std::mutex calls;
-  return cufile_settings().allow_compat_mode ? std::unique_lock(calls)
-                                             : std::unique_lock<std::mutex>();
-}
-
 // Batches of the process that no thread uses now. None is destroyed, which takes cuFile 0.1 s
 // (1.15.1), before its driver closes. Any thread and GPU can use each.
 class IdleBatches {
@@ -127,7 +118,6 @@ class CufileBatch : public Backend {
       of_slot_[operation.slot] = operation;
     }
     Batch& batch = free_batch();
-    const auto alone = submitting();
     const WatchedCall watched("cuFileBatchIOSubmit");
     const cufile_abi::Error error =
         use_.library().submit_batch(batch.handle, count, operations.data(), 0);
