@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forked import tierscope
+from tierscope.runs.read import parse_contents
 
 KEYS = (Path(__file__).parent / "keys.txt").read_text().splitlines()
 """Of the JSON that fio 3.33 writes, but for its statistics of disks."""
@@ -124,7 +125,7 @@ def test_each_job_ends_at_its_own_end(fio: Fio) -> None:
     assert short["read"]["total_ios"] > 0 < late["read"]["total_ios"]
 
 
-def test_a_job_that_ends_may_end_others(fio: Fio) -> None:
+def test_a_job_that_ends_may_end_others(fio: Fio, tmp_path: Path) -> None:
     text = (
         "[global]\nsize=1m\nexitall\n[first]\nexit_what=all\n[endless]\nnew_group\nrw=randread\n"
         "time_based\nruntime=600\n[never]\nstonewall\n"
@@ -134,6 +135,9 @@ def test_a_job_that_ends_may_end_others(fio: Fio) -> None:
     )
     assert [job["jobname"] for job in found] == ["first", "endless"]
     assert found[1]["job_runtime"] < 300_000, "in milliseconds, of 600 s"
+    (run,) = (tmp_path / "data/tierscope/runs").glob("*.jsonl*")
+    made = parse_contents(run.read_bytes(), str(run)).repetitions
+    assert [len(repetitions) for repetitions in made.values()] == [1], "jobs run once"
     assert found[0]["read"]["io_bytes"] == 1 << 20
 
 
