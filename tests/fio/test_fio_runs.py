@@ -184,6 +184,31 @@ def test_every_engine_moves_and_verifies_its_data(fio: Fio, engine: str) -> None
     assert "verified: 64 of 64 blocks written were read back" in done.stderr
 
 
+def test_ftruncate_cuts_a_file_that_is_whole_again_for_the_next_job(
+    fio: Fio, tmp_path: Path
+) -> None:
+    words = "--name=a --filename=cut --ioengine=ftruncate --rw=randwrite --size=64k"
+    for _again in range(2):
+        (job,) = jobs_of(fio(*words.split(), "--output-format=json"))
+        assert job["write"]["total_ios"] == 16
+        content = (tmp_path / "work" / "cut").read_bytes()
+        assert len(content) == 64 << 10
+        assert not any(content[-4096:]), "behind the first cut there is a hole"
+    for option, why in (("--rw=randread", "takes write"), ("--verify=md5", "writes no data")):
+        done = fio(*words.split(), option)
+        assert done.returncode == 2
+        assert f"ioengine=ftruncate {why}" in done.stderr
+
+
+def test_ftruncate_leaves_others_files_alone(fio: Fio, tmp_path: Path) -> None:
+    other = tmp_path / "work" / "other"
+    other.write_bytes(b"x" * 65536)
+    done = fio("--name=a", "--filename=other", "--ioengine=ftruncate", "--rw=write", "--size=64k")
+    assert done.returncode == 2
+    assert "tierscope did not make it" in done.stderr
+    assert other.read_bytes() == b"x" * 65536
+
+
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:
     words = "--name=a --ioengine=null --rw=randread --size=100g --number_ios=1000"
     done = fio(*words.split(), "--output-format=json")
