@@ -62,6 +62,15 @@ def marked() -> list[Measurement]:
     return [wrong.model_copy(update={"bound_by": "not-the-device"}), right]
 
 
+@pytest.mark.parametrize(("backend", "bound"), [("posix", "not-the-device"), ("ftruncate", None),
+    ("null", None)])  # fmt: skip
+def test_nothing_contradicts_operations_without_data(
+    machine: Topology, backend: str, bound: str | None
+) -> None:
+    spec = spec_of(machine, op="write", backend=backend)
+    assert spec.bound_by(1.0, observed(0, 1000, device_bytes_written=0)) == bound
+
+
 def test_the_table_marks_the_figure_and_says_why() -> None:
     text = io.StringIO()
     show_table(Console(file=text, width=120), marked(), synthetic.run(marked()))

@@ -112,7 +112,7 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
 }
 
 void IoJob::open(Leases& leases, Team& team, const IoRepetition& repetition) {
-  if (spec_.pattern.writes()) files_.will_write();
+  if (spec_.pattern.writes()) files_.will_write(spec_.backend->cuts);
   check_verifiable();
   set_page_cache(repetition.cacheable_bytes);
   lease_buffers(leases, team);

@@ -36,7 +36,7 @@ std::size_t SynchronousBackend::reap(std::span<Completion> done, std::size_t, do
 }
 
 std::span<const BackendKind> backend_kinds() {
-  static constexpr std::array<BackendKind, 17> kKinds{{
+  static constexpr std::array<BackendKind, 18> kKinds{{
       {.name = "posix", .synchronous = true, .gpu = false, .make = make_posix},
       {.name = "sync", .synchronous = true, .gpu = false, .make = make_sync},
       {.name = "pvsync", .synchronous = true, .gpu = false, .make = make_pvsync},
@@ -44,6 +44,12 @@ std::span<const BackendKind> backend_kinds() {
       {.name = "splice", .synchronous = true, .gpu = false, .make = make_splice},
       {.name = "posixaio", .synchronous = false, .gpu = false, .make = make_posixaio},
       {.name = "null", .synchronous = true, .gpu = false, .make = make_null, .moves = false},
+      {.name = "ftruncate",
+       .synchronous = true,
+       .gpu = false,
+       .make = make_ftruncate,
+       .moves = false,
+       .cuts = true},
       {.name = "libaio", .synchronous = false, .gpu = false, .make = make_libaio},
       {.name = "io_uring", .synchronous = false, .gpu = false, .make = make_io_uring},
       {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap},

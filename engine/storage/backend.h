@@ -83,7 +83,8 @@ struct BackendKind {
   bool gpu;          // Its buffers belong to a GPU.
   // Throws Unavailable with the remedy where this system cannot do it.
   std::unique_ptr<Backend> (*make)(const ThreadIo& io);
-  bool moves = true;  // Data: else neither buffers nor files change.
+  bool moves = true;  // Data: else nothing can be verified.
+  bool cuts = false;  // Files, so that what they held is gone.
 };
 
 std::unique_ptr<Backend> make_posix(const ThreadIo& io);
@@ -93,6 +94,7 @@ std::unique_ptr<Backend> make_pvsync2(const ThreadIo& io);
 std::unique_ptr<Backend> make_splice(const ThreadIo& io);
 std::unique_ptr<Backend> make_posixaio(const ThreadIo& io);
 std::unique_ptr<Backend> make_null(const ThreadIo& io);
+std::unique_ptr<Backend> make_ftruncate(const ThreadIo& io);
 std::unique_ptr<Backend> make_mmap(const ThreadIo& io);
 std::unique_ptr<Backend> make_libaio(const ThreadIo& io);
 std::unique_ptr<Backend> make_io_uring(const ThreadIo& io);

@@ -175,6 +175,7 @@ void IoThread::begin(std::uint64_t sample, RunQueueDelay* queue) {
   in_flight_ = 0;
   since_pause_ = own_operations_ = 0;
   last_sample_ = std::numeric_limits<std::uint64_t>::max();
+  std::fill_n(used_.get(), requests_.size(), false);  // Buffers may be others than in the last run.
   opened_ns_ = latest_ns_ = now_ns();
   usage_ = usage_of_thread();
   first_ns_ = opened_ns_ + in_ns(rule_.delay_s);

@@ -145,7 +145,7 @@ class IoThread {
   double worked_s() const { return static_cast<double>(finished_ns_ - counted_ns_) * 1e-9; }
   std::uint32_t depth() const { return depth_; }
   int last_cpu() const { return last_cpu_; }  // On which it ended.
-  // What each slot's last operation was, for those that it had any of.
+  // What each slot's last operation of the latest run was, for those that it had any of.
   std::span<const IoRequest> last_requests() const { return requests_; }
   std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
 

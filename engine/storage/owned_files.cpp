@@ -38,6 +38,12 @@ void OwnedFile::will_hold(std::uint32_t other_cell) {
   directory_->write_down(entry_);
 }
 
+void OwnedFile::will_be_cut() {
+  cell = entry_.cell = 0;
+  entry_.filled = false;
+  directory_->write_down(entry_);
+}
+
 bool OwnedFile::has_changed() const {
   return !unchanged_since_.empty() && change_time(file_) != unchanged_since_;
 }

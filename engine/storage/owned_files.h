@@ -50,6 +50,8 @@ class OwnedFile {
   // file's own, its contents cannot be verified any more, and the list says so first. Throws
   // Unavailable.
   void will_hold(std::uint32_t other_cell);
+  // The same before it is cut: it is filled anew before it is leased again.
+  void will_be_cut();
 
   // What another program wrote into it since it was leased, in words that fit behind "it"; empty
   // where nobody did, and once tierscope itself writes to it. Reads the file up to there.

@@ -1,5 +1,6 @@
 // System calls that make one operation each, with the caller waiting for it.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -142,6 +143,37 @@ class Null : public SynchronousBackend {
   std::int64_t carry_out(const IoRequest& operation) override { return operation.bytes; }
 };
 
+// Ends the file where the operation begins: it grows by a hole, or shrinks. It is as long as before
+// in the end.
+class Truncate : public SynchronousBackend {
+ public:
+  explicit Truncate(const ThreadIo& io) : SynchronousBackend(io) {
+    for (const int fd : io_.files) {
+      struct stat found{};
+      if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) {
+        throw Unavailable(Cause::kStorage, "only files can be truncated", "name a file");
+      }
+      sizes_.push_back(found.st_size);
+    }
+  }
+  ~Truncate() override {
+    for (std::size_t file = 0; file < sizes_.size(); ++file) {
+      [[maybe_unused]] const int failed = ftruncate(io_.files[file], sizes_[file]);
+    }
+  }
+
+ private:
+  std::int64_t carry_out(const IoRequest& operation) override {
+    const int fd = io_.files[static_cast<std::size_t>(operation.file)];
+    while (ftruncate(fd, static_cast<off_t>(operation.offset)) != 0) {
+      if (errno != EINTR) return -errno;
+    }
+    return operation.bytes;
+  }
+
+  std::vector<off_t> sizes_;
+};
+
 template <typename Made>
 std::unique_ptr<Backend> made(const ThreadIo& io) {
   return std::make_unique<Made>(io);
@@ -156,6 +188,7 @@ std::unique_ptr<Backend> make_pvsync2(const ThreadIo& io) {
   return made<SystemCall<VectoredWithFlags>>(io);
 }
 std::unique_ptr<Backend> make_splice(const ThreadIo& io) { return made<Splice>(io); }
+std::unique_ptr<Backend> make_ftruncate(const ThreadIo& io) { return made<Truncate>(io); }
 std::unique_ptr<Backend> make_null(const ThreadIo& io) { return made<Null>(io); }
 
 }  // namespace tierscope

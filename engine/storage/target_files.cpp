@@ -123,8 +123,8 @@ std::optional<std::uint32_t> TargetFiles::number(int file) const {
   return own.cell == cell_ ? std::optional(own.number) : std::nullopt;
 }
 
-void TargetFiles::will_write() {
-  for (OwnedFile* const file : owned_) file->will_hold(cell_);
+void TargetFiles::will_write(bool cut) {
+  for (OwnedFile* const file : owned_) cut ? file->will_be_cut() : file->will_hold(cell_);
 }
 
 std::string TargetFiles::changes_by_others(int file) const {

@@ -55,8 +55,8 @@ class TargetFiles {
   std::optional<std::uint32_t> number(int file) const;
 
   // Call before each repetition that writes: other measurements of this run may have filled the
-  // files with other cells. See OwnedFile::will_hold().
-  void will_write();
+  // files with other cells. `cut`: it truncates. See OwnedFile::will_hold() and will_be_cut().
+  void will_write(bool cut);
 
   // See OwnedFile::changes_by_others(); empty of files that are not tierscope's.
   std::string changes_by_others(int file) const;

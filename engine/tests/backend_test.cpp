@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +97,27 @@ TEST_P(NullBackendTest, EndsOperationsAndMovesNothing) {
   ASSERT_EQ(pread(file_, &found, 1, 3 * kBlock), 1);
   EXPECT_EQ(found, std::byte{3});
 }
+
+using TruncateBackendTest = BackendTest;
+
+TEST_P(TruncateBackendTest, EndsTheFileAtTheOffsetUntilItIsDestroyed) {
+  struct stat found{};
+  ASSERT_EQ(fstat(file_, &found), 0);
+  const off_t size = found.st_size;
+  for (const std::size_t block : {3, 7}) {
+    EXPECT_EQ(carry_out(request(block, true)), kBlock);
+    ASSERT_EQ(fstat(file_, &found), 0);
+    EXPECT_EQ(found.st_size, static_cast<off_t>(block * kBlock));
+  }
+  std::byte cut{1};
+  ASSERT_EQ(pread(file_, &cut, 1, 5 * kBlock), 1);
+  EXPECT_EQ(cut, std::byte{0});
+  backend_.reset();
+  ASSERT_EQ(fstat(file_, &found), 0);
+  EXPECT_EQ(found.st_size, size);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TruncateBackendTest, testing::Values("ftruncate"));
 
 INSTANTIATE_TEST_SUITE_P(All, NullBackendTest, testing::Values("null"));
 

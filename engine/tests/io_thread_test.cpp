@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -286,6 +287,19 @@ TEST_F(IoThreadTest, ItEndsWithItsGroupAndEndsItsGroup) {
   EXPECT_TRUE(group.load());
   EXPECT_EQ(thread_->tally(0).reads, 100);
   EXPECT_EQ(run().reads, 0) << "the group had ended";
+}
+
+TEST_F(IoThreadTest, OperationsOfAnEarlierRunAreNotItsLastOnes) {
+  std::atomic<bool> all{false};
+  company_ = {.all_ended = &all};
+  IoThread& thread = make();
+  thread.run(stop_, sample_);
+  EXPECT_TRUE(std::ranges::all_of(thread.used(), std::identity{}));
+  all = true;
+  thread.prepare({});
+  thread.run(stop_, sample_);
+  EXPECT_EQ(thread.tally(0).reads, 0);
+  EXPECT_TRUE(std::ranges::none_of(thread.used(), std::identity{}));
 }
 
 TEST_F(IoThreadTest, AFlowKeepsTheRatioOfWeights) {

@@ -85,7 +85,7 @@ class KvCacheOnHost : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(KvCacheOnHost, MemoryHoldsObjects) {
-  Repeated measurement("kv-cache", plan());
+  tierscope::Repeated measurement("kv-cache", plan());
   for (int i = 0; i < 2; ++i) {
     const Repetition repetition = measurement.repetition(false, 3);
     ASSERT_EQ(repetition.series.size(), 1);
@@ -104,7 +104,7 @@ TEST_P(KvCacheOnHost, AFileHoldsObjects) {
     one["pattern"]["backend"] = backend;
     one["pattern"]["direct"] = false;
     if (std::string_view(backend) != "posix") one["pattern"]["depth"] = 3;
-    Repeated measurement("kv-cache", one);
+    tierscope::Repeated measurement("kv-cache", one);
     for (int i = 0; i < 2; ++i) {
       const Repetition repetition = measurement.repetition(false, 3);
       EXPECT_GE(repetition.evidence["kv_cache"]["transfers"], 2);

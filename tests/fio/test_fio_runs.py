@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forked import tierscope
+from tierscope.runs.read import parse_contents
 
 KEYS = (Path(__file__).parent / "keys.txt").read_text().splitlines()
 """Of the JSON that fio 3.33 writes, but for its statistics of disks."""
@@ -124,7 +125,7 @@ def test_each_job_ends_at_its_own_end(fio: Fio) -> None:
     assert short["read"]["total_ios"] > 0 < late["read"]["total_ios"]
 
 
-def test_a_job_that_ends_may_end_others(fio: Fio) -> None:
+def test_a_job_that_ends_may_end_others(fio: Fio, tmp_path: Path) -> None:
     text = (
         "[global]\nsize=1m\nexitall\n[first]\nexit_what=all\n[endless]\nnew_group\nrw=randread\n"
         "time_based\nruntime=600\n[never]\nstonewall\n"
@@ -134,6 +135,9 @@ def test_a_job_that_ends_may_end_others(fio: Fio) -> None:
     )
     assert [job["jobname"] for job in found] == ["first", "endless"]
     assert found[1]["job_runtime"] < 300_000, "in milliseconds, of 600 s"
+    (run,) = (tmp_path / "data/tierscope/runs").glob("*.jsonl*")
+    made = parse_contents(run.read_bytes(), str(run)).repetitions
+    assert [len(repetitions) for repetitions in made.values()] == [1], "jobs run once"
     assert found[0]["read"]["io_bytes"] == 1 << 20
 
 
@@ -178,6 +182,31 @@ def test_every_engine_moves_and_verifies_its_data(fio: Fio, engine: str) -> None
     (job,) = jobs_of(done)
     assert job["write"]["io_bytes"] == 256 << 10
     assert "verified: 64 of 64 blocks written were read back" in done.stderr
+
+
+def test_ftruncate_cuts_a_file_that_is_whole_again_for_the_next_job(
+    fio: Fio, tmp_path: Path
+) -> None:
+    words = "--name=a --filename=cut --ioengine=ftruncate --rw=randwrite --size=64k"
+    for _again in range(2):
+        (job,) = jobs_of(fio(*words.split(), "--output-format=json"))
+        assert job["write"]["total_ios"] == 16
+        content = (tmp_path / "work" / "cut").read_bytes()
+        assert len(content) == 64 << 10
+        assert not any(content[-4096:]), "behind the first cut there is a hole"
+    for option, why in (("--rw=randread", "takes write"), ("--verify=md5", "writes no data")):
+        done = fio(*words.split(), option)
+        assert done.returncode == 2
+        assert f"ioengine=ftruncate {why}" in done.stderr
+
+
+def test_ftruncate_leaves_others_files_alone(fio: Fio, tmp_path: Path) -> None:
+    other = tmp_path / "work" / "other"
+    other.write_bytes(b"x" * 65536)
+    done = fio("--name=a", "--filename=other", "--ioengine=ftruncate", "--rw=write", "--size=64k")
+    assert done.returncode == 2
+    assert "tierscope did not make it" in done.stderr
+    assert other.read_bytes() == b"x" * 65536
 
 
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:

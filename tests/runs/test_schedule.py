@@ -177,6 +177,27 @@ def test_a_short_budget_is_one_repetition() -> None:
     assert repetition_seconds(spec("m", budget_s=0.05), 0.05, 0.0) == (1, 0.05)
 
 
+class Once(BandwidthSpec):
+    """Its one repetition may end before its time."""
+
+    @property
+    def one_repetition(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_is_one_repetition_is_repeated_only_where_it_was_interrupted(
+    interrupted: bool,
+) -> None:
+    state = RunState([Once.model_validate(spec("once").model_dump()), spec("m")])
+    early = repetition(RepetitionStep("once", 0.02), True, 0)
+    state.add_repetition(early.model_copy(update={"interrupted": interrupted}), 0.02)
+    made = Made(state, noisy=lambda name: name == "m")
+    assert made.count("once") == interrupted
+    assert made.count("m") >= 5
+    assert sorted(made.concluded) == ["m", "once"]
+
+
 def test_costly_set_up_makes_repetitions_rarer() -> None:
     cheap, costly = (Made(RunState(map(spec, NAMES)), set_up_s=cost) for cost in (0.0, 0.3))
     assert 4 <= costly.count("m0") < cheap.count("m0") / 2

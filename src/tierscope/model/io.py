@@ -31,6 +31,7 @@ Backend = Literal[
     "io_uring",
     "mmap",
     "null",
+    "ftruncate",
     "cufile",
     "cufile-stream",
     "cufile-batch",
@@ -59,11 +60,14 @@ SYNCHRONOUS: tuple[str, ...] = (
     "splice",
     "mmap",
     "null",
+    "ftruncate",
     "cufile",
     "staged",
     "staged-managed",
 )
 """Backends that carry an operation out while it is submitted."""
+WITHOUT_DATA: tuple[str, ...] = ("null", "ftruncate")
+"""Backends that move no data, so that no drive limits or contradicts their figures."""
 CufileSetting = Annotated[
     str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
 ]
@@ -528,6 +532,11 @@ class IoPattern(Ruled):
             {"direct": True, "backend": "mmap"},
             because="does not go with backend mmap, which goes through the page cache, or DAX",
         ),
+        refuses(
+            {"backend": "ftruncate", "operation": Differs("write")},
+            because="ftruncate goes with operation write",
+        ),
+        refuses({"backend": "ftruncate", "verify": True}, because="ftruncate writes no data"),
         Prunes("cufile", unless={"backend": CUFILE_BACKENDS}),
         refuses({"end_fsync": True, "amount": None}, because="goes with amount"),
         refuses({"ramp_s": Differs(0), "amount": Given()}, because="goes with no amount"),

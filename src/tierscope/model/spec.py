@@ -330,7 +330,7 @@ class MeasurementSpec(Ruled):
 
     @property
     def one_repetition(self) -> bool:
-        """Whether one repetition takes all of its time, so that its threads never pause."""
+        """Whether it is measured once, in all of its time or up to its own end."""
         return False
 
     def host_bytes(self) -> int:

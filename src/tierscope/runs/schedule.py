@@ -221,13 +221,13 @@ class _Rounds:
     def make(self) -> Generator[Step, None, bool]:
         """Yield a round's repetitions; return whether there were any."""
         state = self.state
-        active = [self.due.get(name, 0) for name in state.open() if not self._backs_off(name)]
+        active = [self.due.get(name, 0) for name in self._open() if not self._backs_off(name)]
         self.number = number = max(self.number + 1, min(active, default=0))
         chosen = self._chosen(number)
         # A figure that backs off is repeated at the end, too, so that drift over the run is in its
         # samples.
         backing_off = [
-            name for name in state.open() if self._backs_off(name) and name not in chosen
+            name for name in self._open() if self._backs_off(name) and name not in chosen
         ]
         cost = sum(self._cost(name) for name in [*chosen, *backing_off])
         last = not chosen or state.left_s() < _LAST_ROUND * cost
@@ -255,9 +255,19 @@ class _Rounds:
         state = self.state
         return all(len(state.repetitions[name]) >= _REFINE_REPETITIONS for name in state.open())
 
+    def _open(self) -> list[str]:
+        """Return what may be repeated: what is one repetition may end long before its time."""
+        state = self.state
+
+        def is_made(name: str) -> bool:
+            whole = any(not one.interrupted for one in state.repetitions[name])
+            return state.specs[name].one_repetition and whole
+
+        return [name for name in state.open() if not is_made(name)]
+
     def _chosen(self, number: int) -> list[str]:
         """Return what is due; of what had all its repetitions, the half that is least precise."""
-        due = [name for name in self.state.open() if self.due.get(name, 0) <= number]
+        due = [name for name in self._open() if self.due.get(name, 0) <= number]
         full = [
             n
             for n in due

@@ -16,6 +16,7 @@ from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import (
     GPU_BACKENDS,
     SYNCHRONOUS,
+    WITHOUT_DATA,
     Buffers,
     DeviceFiles,
     Files,
@@ -463,14 +464,16 @@ class IoSpec(MeasurementSpec):
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
         """Whether the drives' counters contradict it, of accesses past the page cache."""
-        past_caches = all(pattern.direct for pattern in self.patterns)
+        past_caches = all(
+            pattern.direct and pattern.backend not in WITHOUT_DATA for pattern in self.patterns
+        )
         return "not-the-device" if past_caches and evidence.less_on_devices() else None
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """The limit by links and the drives' data sheets; none of the page cache, and none of
-        several patterns at once."""
+        """The limit by links and the drives' data sheets; none of the page cache, of several
+        patterns at once, and where no data moves."""
         pattern = self.patterns[0]
-        if len(self.patterns) > 1:
+        if len(self.patterns) > 1 or pattern.backend in WITHOUT_DATA:
             return None
         reads = {"read": 1.0, "write": 0.0}.get(
             pattern.operation, (pattern.read_percent or 0) / 100

@@ -156,6 +156,11 @@ class Job:
         for name in ("fixedbufs", "registerfiles", "sqthread_poll", "hipri"):
             if self.of(name) and engine != "io_uring":
                 raise self.fail(name, f"needs ioengine=io_uring, not {engine}")
+        if engine == "ftruncate":
+            if self.operation != "write":
+                raise self.fail("rw", "ioengine=ftruncate takes write and randwrite")
+            if self.verify:
+                raise self.fail("verify", "ioengine=ftruncate writes no data; leave it out")
         if engine == "libcufile" and self.of("cuda_io") == "posix":
             return "staged"
         return self.engine.backend

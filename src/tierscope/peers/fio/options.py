@@ -13,7 +13,7 @@ from tierscope.plans.grammar import parse_choice
 
 _OTHERS = {
     "it does not read or write files": (
-        "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
+        "cpuio", "exec", "e4defrag", "falloc", "filecreate",
         "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
     ),
     "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
@@ -62,6 +62,7 @@ ENGINES = {
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),
         Engine("null", "null", _NOTHING_MOVES),
+        Engine("ftruncate", "ftruncate", "ends the file at each offset; no data is written"),
         Engine("cpp_null", "null", _NOTHING_MOVES),
         Engine("libcufile", "cufile"),
     )
