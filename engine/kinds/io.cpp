@@ -124,7 +124,7 @@ class Io : public State {
     nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
     targets_.observe(io);
-    if (steady_) observe_steady(io);
+    if (steady_) observe_steady(*steady_, io);
     std::vector<std::string> verified;
     for (const auto& job : jobs_) {
       job->observe(io);
@@ -204,13 +204,14 @@ class Io : public State {
     all_ended_ = runner_->wait_for_end(spec_.sampling.sample_s);
     const std::uint64_t number = runner_->end_sample();
     Sample sample = sample_of(number, 0);
-    if (steady_ && !all_ended_ && !steady_->attained() && steady_->add(steady_figure(number))) {
+    if (steady_ && !all_ended_ && !steady_->attained() &&
+        steady_->add(figure_of(steady_->rule(), number))) {
       runner_->ask_to_stop();
     }
     return sample;
   }
 
-  double steady_figure(std::uint64_t number) const {
+  double figure_of(const SteadyRule& rule, std::uint64_t number) const {
     double operations = 0;
     double bytes = 0;
     double waited = 0;
@@ -220,7 +221,7 @@ class Io : public State {
       bytes += static_cast<double>(tally.bytes_read + tally.bytes_written);
       waited += tally.of_reads.latency.sum() + tally.of_writes.latency.sum();
     }
-    switch (spec_.steady->figure) {
+    switch (rule.figure) {
       case SteadyRule::Figure::kIops:
         return operations / spec_.sampling.sample_s;
       case SteadyRule::Figure::kBandwidth:
@@ -231,10 +232,10 @@ class Io : public State {
     return 0;
   }
 
-  void observe_steady(nlohmann::ordered_json& io) const {
-    io["steady"] = {{"attained", steady_->attained()},   {"criterion", steady_->criterion()},
-                    {"mean", steady_->mean()},           {"slope", steady_->slope()},
-                    {"deviation", steady_->deviation()}, {"figures", steady_->figures()}};
+  static void observe_steady(const SteadyState& steady, nlohmann::ordered_json& io) {
+    io["steady"] = {{"attained", steady.attained()},   {"criterion", steady.criterion()},
+                    {"mean", steady.mean()},           {"slope", steady.slope()},
+                    {"deviation", steady.deviation()}, {"figures", steady.figures()}};
   }
 
   // A sample in which each thread moves its amount.

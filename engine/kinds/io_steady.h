@@ -25,6 +25,7 @@ class SteadyState {
   // Adds the figure of a window; whether the latest ones are steady.
   bool add(double figure);
 
+  const SteadyRule& rule() const { return rule_; }
   bool attained() const { return attained_; }
   double criterion() const { return criterion_; }
   double mean() const;
