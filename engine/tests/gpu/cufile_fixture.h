@@ -99,7 +99,7 @@ class Going {
     synchronous_ = kind->synchronous;
     ThreadIo io{.files = files_, .sizes = sizes_, .buffers = buffers_->slots()};
     io.buffer_bytes = wish.block;
-    io.registered = wish.registered;
+    io.registered_buffers = wish.registered;
     io.gpu = 1;
     backend_ = kind->make(io);
   }
