@@ -227,6 +227,13 @@ def test_a_run_that_ran_out_of_time_has_not_reached_its_precision() -> None:
     assert said == "Usable: everything was measured, each figure to within ±0.1%."
 
 
+def test_a_run_that_needs_time_is_told_an_option_that_its_command_has() -> None:
+    wide = [rate("node:0", 1e10, None, None)]
+    for command, option in (("storage /data", "--time-limit"), ("bandwidth", "--budget")):
+        run = synthetic.run(wide, command=["tierscope", *command.split()])
+        assert option in sentences(run, VIEWS)[0]
+
+
 def test_a_disturbed_point_is_drawn_hollow() -> None:
     maker = synthetic.Maker()
     points = [loaded(maker, delay, 120.0 - delay / 10, 5e10 - 1e7 * delay, 5) for delay in (0, 100)]

@@ -31,7 +31,7 @@ _GOOD = 0.85
 """Share of its limit from which on a path is near it."""
 _EMULATED = "the machine is emulated in software, so its figures mean nothing"
 _MORE_TIME = "give it more time (--budget, or a longer --profile)"
-_LONGER = "give it more time (a longer --time-limit)"
+_LONGER = "give it a longer --time-limit"
 _MORE_ROUNDS = "repeat it more often (--epochs, --count or --rounds)"
 _HALVES = 4
 """Times the budget that halves an interval."""
@@ -113,8 +113,9 @@ def _more_time(run: Run, measured: Sequence[Measurement]) -> str:
     wide = _doubted(measured, "wide", "no-interval")
     if wide and all(m.stop == "rounds" for m in wide):
         return _MORE_ROUNDS
-    if run.header.name.startswith("storage"):  # These commands have no --budget.
-        return _LONGER
+    words = run.header.command[1:3]
+    if words[:1] == ["storage"] and words[1:] != [measured[0].kind]:
+        return _LONGER  # Of its commands, those of one kind only have --budget.
     budget = max(_sampled(run, wide, "budget_s"), default=None)
     if budget is None:
         return _MORE_TIME
