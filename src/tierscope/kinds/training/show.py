@@ -105,6 +105,7 @@ VIEW = View(
     columns=columns,
     notes=lambda measured, _run: sentences(measured),
     hidden=("dataset", "needed"),
+    percentiles=("p99",),
     represents_path=False,
     summary=summary_of,
 )
