@@ -329,6 +329,8 @@ def test_text_is_that_of_fio(fio: Fio, tmp_path: Path) -> None:
         "  read: IOPS=",
         "    clat percentiles (",
         "    lat percentiles (",
+        "  cpu          : usr=",
+        "  IO depths    : 1=100.0%, 2=0.0%, 4=0.0%, 8=0.0%, 16=0.0%, 32=0.0%, >=64=0.0%",
         "     issued rwts: total=100,0,0,0 short=0,0,0,0 dropped=0,0,0,0",
         "Run status group 0 (all jobs):",
         "   READ: bw=",

@@ -606,13 +606,24 @@ def _job_line(job: Job, group: int) -> str:
     )
 
 
-def body(results: Sequence[Result]) -> str:
-    """Return the results, and the sums of groups behind them."""
+def body(results: Sequence[Result], drives: Sequence[BlockCounts] = ()) -> str:
+    """Return the results, the sums of groups behind them, and what drives did."""
     lines = [line for result in results for line in (*_result(result), "")]
     groups = list(dict.fromkeys(result.group for result in results))
     for group in groups:
         lines += [*_group([one for one in results if one.group == group], group), ""]
+    if drives:
+        lines += ["Disk stats (read/write):", *map(_drive_line, drives), ""]
     return "\n".join(lines)
+
+
+def _drive_line(one: BlockCounts) -> str:
+    did = _drive(one)
+    pairs = (
+        f"{name}={did[f'read_{key}']}/{did[f'write_{key}']}"
+        for name, key in (("ios", "ios"), ("merge", "merges"), ("ticks", "ticks"))
+    )
+    return f"  {one.name}: {', '.join(pairs)}, in_queue={did['in_queue']}, util={did['util']:.2f}%"
 
 
 def _result(result: Result) -> Iterator[str]:
@@ -629,6 +640,13 @@ def _result(result: Result) -> Iterator[str]:
         seen = [f"{bound}={share:.2f}%" for bound, share in bounds.items() if share >= 0.005]
         if seen:
             yield f"  lat ({unit[0]}sec)   : " + ", ".join(seen)
+    used = _usage(result)
+    counts = ", ".join(f"{name}={used[name]}" for name in ("ctx", "majf", "minf"))
+    yield f"  cpu          : usr={used['usr_cpu']:.2f}%, sys={used['sys_cpu']:.2f}%, {counts}"
+    headings = ("  IO depths    ", "     submit    ", "     complete  ")
+    for label, name in zip(headings, _DEPTHS, strict=True):
+        levels = result.depths(name).items()
+        yield f"{label}: " + ", ".join(f"{level}={share:.1f}%" for level, share in levels)
     yield (
         f"     issued rwts: total={result.reads.operations},{result.writes.operations},0,"
         f"{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"

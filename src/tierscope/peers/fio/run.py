@@ -202,7 +202,7 @@ class _Session:
         parts = []
         for name in self.line.formats:
             if name == "normal":
-                parts.append(f"{begins}{body(self.results)}\n")
+                parts.append(f"{begins}{body(self.results, self._drives())}\n")
                 continue
             common = {key: str(given.value) for key, given in self.line.common.own.items()}
             parts.append(text(document(self.results, common, name == "json+", self._drives())))
