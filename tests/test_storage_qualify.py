@@ -119,7 +119,9 @@ def test_what_nobody_gave_up_is_not_overwritten(
 def test_tests_and_rounds_are_words() -> None:
     assert parse_tests("all") == ["iops", "throughput", "latency"]
     assert parse_tests("latency,iops,latency") == ["latency", "iops"]
-    with pytest.raises(UserError, match="'speed' is no test; allowed: iops, throughput, latency"):
+    with pytest.raises(
+        UserError, match="'speed' is not a test; allowed: iops, throughput, latency"
+    ):
         parse_tests("iops,speed")
     assert (parse_round(None), parse_round("100ms")) == (60.0, 0.1)
     with pytest.raises(UserError):
@@ -265,7 +267,10 @@ def test_a_directory_is_qualified(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (("--round", "1s"), "--round has no effect here; it goes with --qualify"),
-        (("--qualify", "speed"), "--qualify: 'speed' is no test"),
+        (("--training", "unet3d", "--round", "1s"), "--round has no effect here"),
+        (("--kv-cache", "llama3-8b", "--destroy-data", "X"), "--destroy-data has no effect here"),
+        (("--kv-cache", "llama3-8b", "--rated", __file__), "--rated has no effect here"),
+        (("--qualify", "speed"), "--qualify: 'speed' is not a test"),
         (("--qualify", "iops", "--time-limit", "9s"), "--time-limit has no effect here"),
     ],
 )

@@ -296,7 +296,7 @@ def test_without_a_gpu_the_reason_is_a_result() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kv-cache", "llama4"), "--kv-cache: 'llama4' is no file and no model known here"),
+        (("--kv-cache", "llama4"), "--kv-cache: 'llama4' is neither a file nor a model known here"),
         (("--kv-cache", "llama3-8b", "--prefix", "17"), "--prefix: 17 tokens are not a multiple"),
         (("--kv-cache", "llama3-8b", "--block-tokens", "0"), "--block-tokens"),
         (("--kv-cache", "llama3-8b", "--block-tokens", "7"), "--object-tokens: 256 is not a"),

@@ -112,10 +112,14 @@ def storage(matrix: bool, clean: bool, training: str | None, output: Output, **g
       tierscope storage /dev/nvme9n1 --qualify all --destroy-data SERIAL
       tierscope storage /data --clean
     """
+    context = click.get_current_context()
+    if matrix:
+        options.refuse_given(context, "--matrix only reads", "overwrite", *_OF_QUALIFY)
+    if given["qualify"] is None:
+        options.refuse_given(context, "it goes with --qualify", *_OF_QUALIFY)
     of_cache = {name: given.pop(name) for name in kv_cache.GIVEN}
     if not of_cache["kv_cache"]:
-        why = "it goes with --kv-cache"
-        options.refuse_given(click.get_current_context(), why, *kv_cache.GIVEN)
+        options.refuse_given(context, "it goes with --kv-cache", *kv_cache.GIVEN)
     if training is not None:
         return storage_training.measure_training(training, given["paths"], given, output)
     storage_training.refuse_without_training()
@@ -125,12 +129,7 @@ def storage(matrix: bool, clean: bool, training: str | None, output: Output, **g
     if not args.paths and (clean or not matrix):
         what = "directories" if clean else "a directory, a file or a device, or give --matrix"
         raise click.UsageError(f"name {what}")
-    context = click.get_current_context()
-    if matrix:
-        options.refuse_given(context, "--matrix only reads", "overwrite", *_OF_QUALIFY)
-    if args.qualify is None:
-        options.refuse_given(context, "it goes with --qualify", *_OF_QUALIFY)
-    elif not clean:
+    if args.qualify is not None and not clean:
         options.refuse_given(context, "--qualify takes its time", "time_limit")
         return _measure_qualification(args, output)
     if clean:
@@ -170,7 +169,7 @@ def _measure_tour(args: Args, output: Output) -> int:
 def _measure_kv_cache(of_cache: dict[str, Any], args: Args, output: Output) -> int:
     """Measure a language model's cache in memory and in these directories."""
     why = "--kv-cache has --prefix, and removes its files"
-    ignored = ("matrix", "clean", "size", "overwrite", "keep", "qualify")
+    ignored = ("matrix", "clean", "size", "overwrite", "keep", "rated", "qualify")
     options.refuse_given(click.get_current_context(), why, *ignored)
     found = [found_path(path) for path in dict.fromkeys(args.paths)]
     for target, facts in found:

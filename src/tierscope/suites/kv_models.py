@@ -60,7 +60,7 @@ def model_of(word: str) -> KvModel:
         return known[word]
     if not Path(word).exists():
         raise UserError(
-            f"'{word}' is no file and no model known here{did_you_mean(word, tuple(known))}; "
+            f"'{word}' is neither a file nor a model known here{did_you_mean(word, tuple(known))}; "
             f"known: {', '.join(known)}; or name the model's config.json"
         )
     return parse_model(read_text(Path(word), "model's configuration"), word)

@@ -125,7 +125,7 @@ def parse_tests(text: str) -> list[str]:
         return list(TESTS)
     for word in words:
         if word not in TESTS:
-            raise UserError(f"'{word}' is no test; allowed: {', '.join(TESTS)}, all")
+            raise UserError(f"'{word}' is not a test; allowed: {', '.join(TESTS)}, all")
     return list(dict.fromkeys(words))
 
 
