@@ -7,16 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <deque>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "errors.h"
 #include "gpu/check.h"
 #include "gpu/cufile_errors.h"
+#include "gpu/cufile_pool.h"
 #include "gpu/watchdog.h"
 #include "sampling/clock.h"
-#include "storage/gpu_io.h"
 
 namespace tierscope {
 
@@ -25,23 +23,6 @@ CufileUse::CufileUse(const ThreadIo& io)
   for (const int descriptor : io.files) {
     files_.push_back(std::make_unique<CufileFile>(library_, descriptor));
   }
-  if (cufile_settings().allow_compat_mode && !files_.empty()) set_up_host_memory(io);
-}
-
-// In compatibility mode cuFile sets up its host memory for a GPU in the first operation, asking
-// libnuma for the CPUs' nodes, and holds no lock (1.15.1). So the first operations of threads that
-// begin together are preceded by a read that is made alone. What it returns does not matter.
-void CufileUse::set_up_host_memory(const ThreadIo& io) const {
-  static std::mutex alone;
-  static std::set<std::pair<int, std::size_t>> ready;
-  constexpr std::size_t kLargestPiece = std::size_t{16} << 20;  // Of that memory.
-  const std::size_t bytes = std::min(io.buffer_bytes, kLargestPiece);
-  const std::lock_guard lock(alone);
-  if (!ready.emplace(io.gpu, bytes).second) return;
-  const GpuBytes scratch = make_gpu_bytes(io.gpu, bytes);
-  const RegistrationTime timed;
-  const WatchedCall watched("cuFileRead");
-  library_.read(files_.front()->handle(), scratch.get(), bytes, 0, 0);
 }
 
 std::int64_t CufileUse::result(ssize_t returned, int error_number, const IoRequest& operation) {
@@ -94,12 +75,16 @@ struct StreamGroup {
 class CufileStream : public Backend {
  public:
   // `together`: the operations of one submission share a stream; else each has its own.
-  CufileStream(const ThreadIo& io, bool together) : Backend(io), use_(io), together_(together) {}
+  CufileStream(const ThreadIo& io, bool together)
+      : Backend(io), use_(io), pool_(cufile_pool()), together_(together) {
+    pool_.set_places(pool_places(use_.library(), io.buffer_bytes));
+  }
 
   ~CufileStream() override {
     for (StreamGroup& group : busy_) {
       cuda().cuStreamSynchronize(group.stream.get());
       idle_of(group).push_back(group.stream);
+      pool_.give_back(group.operations.size());
     }
     for (const std::vector<Stream>& streams : idle_) {
       for (const Stream& stream : streams) use_.library().deregister_stream(stream.get());
@@ -107,14 +92,8 @@ class CufileStream : public Backend {
   }
 
   void submit(std::span<const IoRequest> operations) override {
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (i == 0 || !together_) {
-        const auto those = together_ ? operations : operations.subspan(i, 1);
-        const bool aligned = std::ranges::all_of(those, is_aligned);
-        busy_.push_back({.stream = take_stream(aligned), .aligned = aligned, .operations = {}});
-      }
-      enqueue(operations[i], busy_.back());
-    }
+    waiting_.insert(waiting_.end(), operations.begin(), operations.end());
+    feed();
   }
 
   std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override {
@@ -123,6 +102,7 @@ class CufileStream : public Backend {
     std::size_t count = 0;
     do {
       collect();
+      feed();
       count += take_ended(done.subspan(count));
     } while (count < least && now_seconds() - begin < timeout_s);
     return count;
@@ -131,6 +111,25 @@ class CufileStream : public Backend {
  private:
   static bool is_aligned(const IoRequest& operation) {
     return (operation.offset | operation.bytes) % cufile_abi::kStreamAlignment == 0;
+  }
+
+  // Puts what is waiting into streams, as far as cuFile's pool reaches.
+  void feed() {
+    while (!waiting_.empty()) {
+      const std::size_t count = pool_.take(together_ ? waiting_.size() : 1);
+      if (count == 0) return;
+      const auto those = std::span(waiting_).first(count);
+      const bool aligned = std::ranges::all_of(those, is_aligned);
+      busy_.push_back({.stream = take_stream(aligned), .aligned = aligned, .operations = {}});
+      const auto& enqueued = busy_.back().operations;
+      try {
+        for (const IoRequest& operation : those) enqueue(operation, busy_.back());
+      } catch (...) {
+        pool_.give_back(count - enqueued.size());
+        throw;
+      }
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    }
   }
 
   std::vector<Stream>& idle_of(const StreamGroup& group) { return idle_[group.aligned ? 1 : 0]; }
@@ -183,6 +182,7 @@ class CufileStream : public Backend {
                           .result = CufileUse::result(one->moved, EIO, one->operation)});
       }
       idle_of(*group).push_back(group->stream);
+      pool_.give_back(group->operations.size());
       group = busy_.erase(group);
     }
   }
@@ -195,7 +195,9 @@ class CufileStream : public Backend {
   }
 
   CufileUse use_;
+  CufilePool& pool_;
   bool together_;
+  std::vector<IoRequest> waiting_;
   std::deque<StreamGroup> busy_;
   std::array<std::vector<Stream>, 2> idle_;  // Of any operations; of aligned ones.
   std::deque<Completion> ended_;

@@ -27,8 +27,6 @@ class CufileUse {
   static std::int64_t result(ssize_t returned, int error_number, const IoRequest& operation);
 
  private:
-  void set_up_host_memory(const ThreadIo& io) const;
-
   const Cufile& library_;
   OnGpu on_gpu_;
   std::span<std::byte* const> buffers_;

@@ -39,7 +39,9 @@ class Histogram {
   }
 
   // In the unit of the caller's choice: in the histograms of a sample (harness/kind.h) ns.
-  void record(std::uint64_t duration) { ++counts_[bucket_of(duration)]; }
+  void record(std::uint64_t duration, std::uint64_t times = 1) {
+    counts_[bucket_of(duration)] += times;
+  }
 
   void add(const Histogram& other) {
     for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];

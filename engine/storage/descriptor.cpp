@@ -198,7 +198,11 @@ Descriptor open_directory(const std::string& path) {
 }
 
 Descriptor reopen(const Descriptor& file, int flags) {
-  return Descriptor(open(link_of(file).c_str(), (flags | O_CLOEXEC) & ~O_NOFOLLOW));
+  const std::string path = link_of(file);
+  flags = (flags | O_CLOEXEC) & ~O_NOFOLLOW;
+  const int opened = open(path.c_str(), flags);
+  const bool not_owner = opened < 0 && errno == EPERM && (flags & O_NOATIME) != 0;
+  return Descriptor(not_owner ? open(path.c_str(), flags & ~O_NOATIME) : opened);
 }
 
 Descriptor make_nameless(const Descriptor& directory, int flags, mode_t mode) {

@@ -59,7 +59,7 @@ PlainFile open_plain(const Descriptor& directory, const std::string& name, int f
 Descriptor open_directory(const std::string& path);
 
 // Opens what a descriptor holds once more, with other flags; its name plays no part in it. Empty
-// with errno set where that fails.
+// with errno set where that fails. O_NOATIME is left out where the file is somebody else's.
 Descriptor reopen(const Descriptor& file, int flags);
 
 // A new regular file in a directory that has no name yet, and vanishes with its last descriptor

@@ -298,23 +298,26 @@ void IoThread::take_slot(IoRequest& operation) {
       operation.write && pattern_.operation == IoOperation::kMix ? free_for_writes_ : free_;
   operation.slot = free.back();
   free.pop_back();
-  requests_[operation.slot] = operation;
-  used_[operation.slot] = true;
 }
 
 void IoThread::submit() {
   const std::int64_t before = now_ns();
   backend_->submit(batch_);
   const std::int64_t after = latest_ns_ = now_ns();
+  std::array<std::uint64_t, 2> submitted{};  // Reads, writes.
   for (const IoRequest& operation : batch_) {
+    requests_[operation.slot] = operation;
+    used_[operation.slot] = true;
     if (!is_open()) started_ns_[operation.slot] = before;
     submitted_ns_[operation.slot] = after;
-    if (!rule_.backend->synchronous) {
-      now_->times(operation.write).submission.record(not_negative(after - before));
-    }
+    ++submitted[operation.write ? 1 : 0];
   }
   in_flight_ += static_cast<std::uint32_t>(batch_.size());
   if (rule_.backend->synchronous) return;
+  for (const bool write : {false, true}) {
+    const std::uint64_t count = submitted[write ? 1 : 0];
+    if (count > 0) now_->times(write).submission.record(not_negative(after - before), count);
+  }
   now_->depths.in_flight[level_of(in_flight_)] += batch_.size();
   ++now_->depths.submitted[level_of_call(batch_.size())];
 }

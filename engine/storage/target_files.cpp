@@ -20,8 +20,9 @@ Unavailable missing(const std::string& path) {
           "name a directory, in which files are made, or a file"};
 }
 
+// Reads need not look whether the time of the last access is due, as fio's do not.
 int flags_of(bool writes, bool direct) {
-  return (writes ? O_RDWR : O_RDONLY) | (direct ? O_DIRECT : 0) | O_CLOEXEC;
+  return (writes ? O_RDWR : O_RDONLY) | (direct ? O_DIRECT : 0) | O_NOATIME | O_CLOEXEC;
 }
 
 // /dev/null and /dev/zero are as large as anybody likes.
@@ -149,7 +150,7 @@ std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
 Descriptor TargetFiles::open_other(bool writes, bool direct) const {
   const int flags = flags_of(writes, direct);
   if (device_) return Descriptor(device_->open(flags));
-  if (!keeps_data_) return Descriptor(::open(spec_.path.c_str(), flags));
+  if (!keeps_data_) return Descriptor(::open(spec_.path.c_str(), flags & ~O_NOATIME));
   return Descriptor(open_foreign(spec_.path, spec_.overwrite, flags));
 }
 

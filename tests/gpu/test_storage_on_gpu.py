@@ -258,8 +258,9 @@ def test_a_volume_that_udev_does_not_know_is_explained(machine, bare_folder, ent
     assert str(entry) in found.remedy
 
 
-def test_more_operations_of_batches_than_the_pool_holds_do_not_hang(machine, folder):
-    evidence = machine.measured(folder, "cufile-batch", depth="96", threads="2", verify="yes")
+@pytest.mark.parametrize("backend", ["cufile-batch", "cufile-stream", "cufile-batch-stream"])
+def test_more_operations_than_the_pool_holds_do_not_hang(machine, folder, backend):
+    evidence = machine.measured(folder, backend, depth="32", threads="8", verify="yes")
     assert evidence.verified == "every block read, by the GPU"
 
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace {
 
@@ -34,8 +35,7 @@ std::set<const void*> buffers;
 std::set<int> files;
 std::size_t in_flight = 0;
 std::map<CUstream, unsigned> flags_of_streams;
-std::atomic<bool> host_memory{false};  // Set up for operations that go through the host.
-std::atomic<bool> setting_up{false};
+std::map<CUstream, std::size_t> in_streams;
 std::atomic<int> submitting{0};
 
 CUfileError_t result(int code) { return {static_cast<CUfileOpError>(code), CUDA_SUCCESS}; }
@@ -44,18 +44,19 @@ void may_hang(const char* function) {
   while (std::strcmp(state.machine.hangs_in, function) == 0) usleep(1000);
 }
 
-void note_race() {
-  const std::lock_guard lock(mutex);
-  ++state.seen.races;
-}
-
-// As in the real one: the first operation sets up the host memory, and nothing holds others off
-// meanwhile.
-void use_host_memory() {
-  if (state.machine.way != Way::kPosix || host_memory) return;
-  if (setting_up.exchange(true)) note_race();
-  usleep(20000);
-  host_memory = true;
+// Returns with the pool's places taken; never, where nobody gives them back.
+void take_places(std::size_t places) {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex);
+      if (state.machine.way != Way::kPosix || in_flight + places <= state.machine.pool) {
+        in_flight += places;
+        state.seen.most_in_flight = std::max(state.seen.most_in_flight, in_flight);
+        return;
+      }
+    }
+    usleep(1000);
+  }
 }
 
 // While it lives, a thread is in a submission.
@@ -73,10 +74,12 @@ class Submitting {
 };
 
 void note_stream(CUstream stream, std::size_t bytes, off_t offset) {
+  if (state.machine.streams_wait) take_places(1);
   constexpr std::size_t kPage = 4096;
   const bool aligned = (bytes | static_cast<std::size_t>(offset)) % kPage == 0;
   const std::lock_guard lock(mutex);
   const bool said = (flags_of_streams.at(stream) & CU_FILE_STREAM_PAGE_ALIGNED_INPUTS) != 0;
+  if (state.machine.streams_wait) ++in_streams[stream];
   if (said && !aligned) ++state.seen.wrong_streams;
   if (said) ++state.seen.aligned_streams;
 }
@@ -129,7 +132,6 @@ void count_batch(unsigned entries) {
 
 ssize_t do_one(CUfileHandle_t handle, void* base, std::size_t bytes, off_t offset, off_t at,
                bool write) {
-  use_host_memory();
   {
     const std::lock_guard lock(mutex);
     count(write);
@@ -142,6 +144,11 @@ ssize_t do_one(CUfileHandle_t handle, void* base, std::size_t bytes, off_t offse
 extern "C" {
 
 State* fake_cufile_state() { return &state; }
+
+void fake_cufile_end_stream(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  in_flight -= std::exchange(in_streams[stream], 0);
+}
 
 // Functions that are newer than 1.11 are there from their own version on, as in the real ones.
 CUfileError_t cuFileGetVersion(int* version) {
@@ -250,16 +257,13 @@ CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t handle, unsigned entries,
                                   CUfileIOParams_t* operations, unsigned) {
   may_hang("cuFileBatchIOSubmit");
   const Submitting counted;
-  use_host_memory();
   Batch& batch = *static_cast<Batch*>(handle);
   if (state.machine.submit_error != 0) return result(state.machine.submit_error);
   if (entries > batch.entries) return result(CU_FILE_BATCH_FULL);
   if (!batch.ended.empty()) return result(CU_FILE_INTERNAL_BATCH_SUBMIT_ERROR);
-  while (state.machine.way == Way::kPosix && in_flight + entries > state.machine.pool) usleep(1000);
+  take_places(entries);
   const std::lock_guard lock(mutex);
   count_batch(entries);
-  in_flight += entries;
-  state.seen.most_in_flight = std::max(state.seen.most_in_flight, in_flight);
   state.seen.largest_submit = std::max(state.seen.largest_submit, entries);
   for (unsigned i = 0; i < entries; ++i) {
     const CUfileIOParams_t& one = operations[i];

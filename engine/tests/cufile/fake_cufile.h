@@ -10,6 +10,8 @@
 #define FAKE_CUFILE_VERSION 1150
 #endif
 
+struct CUstream_st;
+
 namespace tierscope::fake_cufile {
 
 enum class Way { kP2p, kNvfs, kPosix };
@@ -26,7 +28,8 @@ struct Machine {
   std::size_t missing_bytes = 0;  // Reads are this much too short.
   const char* hangs_in = "";      // The function that never returns.
   std::size_t pool = 64;          // Operations of batches in flight by kPosix, beyond which
-                                  // cuFileBatchIOSubmit never returns.
+                                  // cuFileBatchIOSubmit never returns; where streams_wait,
+  bool streams_wait = false;      // of streams, too, until fake_cufile_end_stream().
   unsigned events_a_poll = 3;     // Most that cuFileBatchIOGetStatus gives, the latest first.
   int meet = 0;                   // Submissions wait a while until so many threads are in one.
 };
@@ -42,11 +45,10 @@ struct Seen {
   int batches = 0;          // Set up.
   int aligned_streams = 0;  // Operations in streams that were said to be aligned.
   int wrong_streams = 0;    // Of them, those that are not.
-  int races = 0;            // First operations at once, which the real one does not take.
   int most_submitting = 0;  // Threads that were in a submission at once.
   int abandoned = 0;        // Operations that were under way when their file was deregistered.
   unsigned largest_submit = 0;
-  std::size_t most_in_flight = 0;  // Of batches.
+  std::size_t most_in_flight = 0;  // That the pool had to hold.
   std::uint64_t operations = 0;
 };
 
@@ -59,3 +61,4 @@ struct State {
 
 // Exported by the library under this name.
 extern "C" tierscope::fake_cufile::State* fake_cufile_state();
+extern "C" void fake_cufile_end_stream(CUstream_st* stream);

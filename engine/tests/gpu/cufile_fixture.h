@@ -51,10 +51,11 @@ class StorageToGpu : public ::testing::Test {
 
   // Of the library that this process opens as cuFile.
   static fake_cufile::State& fake() {
-    const std::string path = std::string(getenv("TIERSCOPE_CUFILE")) + "/libcufile.so.0";
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(dlerror());
-    return *reinterpret_cast<decltype(&fake_cufile_state)>(dlsym(library, "fake_cufile_state"))();
+    return *reinterpret_cast<decltype(&fake_cufile_state)>(in_library("fake_cufile_state"))();
+  }
+  static decltype(&fake_cufile_end_stream) end_stream() {
+    return reinterpret_cast<decltype(&fake_cufile_end_stream)>(
+        in_library("fake_cufile_end_stream"));
   }
 
   // In a new process, before it opens cuFile: another version's, "1120".
@@ -69,6 +70,13 @@ class StorageToGpu : public ::testing::Test {
     std::vector<std::byte> data(kFileBytes);
     EXPECT_EQ(pread(file_, data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
     return data;
+  }
+
+  static void* in_library(const char* symbol) {
+    const std::string path = std::string(getenv("TIERSCOPE_CUFILE")) + "/libcufile.so.0";
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(dlerror());
+    return dlsym(library, symbol);
   }
 
   int file_ = -1;

@@ -504,8 +504,9 @@ CUresult cuStreamSynchronize(CUstream stream) {
   }
   return CUDA_SUCCESS;
 }
-CUresult cuStreamQuery(CUstream) {
+CUresult cuStreamQuery(CUstream stream) {
   run_all();
+  state().machine.found_empty(stream);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {

@@ -34,6 +34,8 @@ struct Machine {
   bool context_is_lost = false;        // An error that stays.
   // Called before each copy; where it says no, nothing is copied.
   std::function<bool()> copies = [] { return true; };
+  // Called with a stream that is empty, when it is asked for.
+  std::function<void(CUstream)> found_empty = [](CUstream) {};
   // Called with the grid of each kernel that is launched to copy, to stream or to chase.
   std::function<void(int blocks)> launched = [](int) {};
   // Of chases, in seconds: a launch, a load that the L1 has, and one that it has not; an L1 begins
