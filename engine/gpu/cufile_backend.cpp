@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <compare>
 #include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "errors.h"
@@ -65,9 +68,81 @@ struct StreamOperation {
   ssize_t moved;
 };
 
+struct StreamUse {
+  int gpu;
+  bool aligned;  // Whether cuFile was told that all operations in it are.
+  auto operator<=>(const StreamUse&) const = default;
+};
+
+// A stream that cuFile knows.
+class RegisteredStream {
+ public:
+  RegisteredStream(const Cufile& library, const StreamUse& use)
+      : library_(library), stream_(make_stream(use.gpu)) {
+    const cufile_abi::Error error = library.register_stream(
+        stream_.get(), cufile_abi::kFixedStream | (use.aligned ? cufile_abi::kAlignedStream : 0));
+    if (error.code != 0) refuse_cufile(error, "a stream cannot be registered");
+  }
+  ~RegisteredStream() { library_.deregister_stream(stream_.get()); }
+  RegisteredStream(const RegisteredStream&) = delete;
+  RegisteredStream& operator=(const RegisteredStream&) = delete;
+
+  CUstream get() const { return stream_.get(); }
+
+ private:
+  const Cufile& library_;
+  Stream stream_;
+};
+
+// Idle streams of all threads. Streams take places of cuFile's pool as operations do: with more of
+// them, submissions never return, even if each thread is within its share (1.15.1).
+class IdleStreams {
+ public:
+  using Owned = std::unique_ptr<RegisteredStream>;
+
+  Owned take(const Cufile& library, const StreamUse& use) {
+    const std::lock_guard lock(mutex_);
+    if (Owned found = taken_from(idle_[use])) return found;
+    for (auto kind = idle_.begin(); made_ >= cufile_pool().places() && kind != idle_.end();
+         ++kind) {
+      if (taken_from(kind->second)) --made_;
+    }
+    Owned made = std::make_unique<RegisteredStream>(library, use);
+    ++made_;
+    return made;
+  }
+
+  void give_back(const StreamUse& use, Owned stream) {
+    const std::lock_guard lock(mutex_);
+    idle_[use].push_back(std::move(stream));
+  }
+
+  // There are some while one backend uses them.
+  static std::shared_ptr<IdleStreams> of_process() {
+    static std::mutex mutex;
+    static std::weak_ptr<IdleStreams> kept;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<IdleStreams> found = kept.lock();
+    if (!found) kept = found = std::make_shared<IdleStreams>();
+    return found;
+  }
+
+ private:
+  static Owned taken_from(std::vector<Owned>& streams) {
+    if (streams.empty()) return nullptr;
+    Owned last = std::move(streams.back());
+    streams.pop_back();
+    return last;
+  }
+
+  std::mutex mutex_;
+  std::map<StreamUse, std::vector<Owned>> idle_;
+  std::size_t made_ = 0;
+};
+
 // Operations that follow one another in a stream, and end together.
 struct StreamGroup {
-  Stream stream;
+  IdleStreams::Owned stream;
   bool aligned;
   std::vector<std::unique_ptr<StreamOperation>> operations;
 };
@@ -82,12 +157,8 @@ class CufileStream : public Backend {
 
   ~CufileStream() override {
     for (StreamGroup& group : busy_) {
-      cuda().cuStreamSynchronize(group.stream.get());
-      idle_of(group).push_back(group.stream);
-      pool_.give_back(group.operations.size());
-    }
-    for (const std::vector<Stream>& streams : idle_) {
-      for (const Stream& stream : streams) use_.library().deregister_stream(stream.get());
+      cuda().cuStreamSynchronize(group.stream->get());
+      end(group);
     }
   }
 
@@ -120,32 +191,26 @@ class CufileStream : public Backend {
       if (count == 0) return;
       const auto those = std::span(waiting_).first(count);
       const bool aligned = std::ranges::all_of(those, is_aligned);
-      busy_.push_back({.stream = take_stream(aligned), .aligned = aligned, .operations = {}});
-      const auto& enqueued = busy_.back().operations;
+      std::size_t left = count;
       try {
-        for (const IoRequest& operation : those) enqueue(operation, busy_.back());
+        busy_.push_back({.stream = idle_->take(use_.library(), {io_.gpu, aligned}),
+                         .aligned = aligned,
+                         .operations = {}});
+        for (const IoRequest& operation : those) {
+          enqueue(operation, busy_.back());
+          --left;
+        }
       } catch (...) {
-        pool_.give_back(count - enqueued.size());
+        pool_.give_back(left);
         throw;
       }
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
     }
   }
 
-  std::vector<Stream>& idle_of(const StreamGroup& group) { return idle_[group.aligned ? 1 : 0]; }
-
-  Stream take_stream(bool aligned) {
-    std::vector<Stream>& idle = idle_[aligned ? 1 : 0];
-    if (!idle.empty()) {
-      Stream stream = idle.back();
-      idle.pop_back();
-      return stream;
-    }
-    Stream stream = make_stream(io_.gpu);
-    const cufile_abi::Error error = use_.library().register_stream(
-        stream.get(), cufile_abi::kFixedStream | (aligned ? cufile_abi::kAlignedStream : 0));
-    if (error.code != 0) refuse_cufile(error, "a stream cannot be registered");
-    return stream;
+  void end(StreamGroup& group) {
+    idle_->give_back({io_.gpu, group.aligned}, std::move(group.stream));
+    pool_.give_back(group.operations.size());
   }
 
   void enqueue(const IoRequest& operation, StreamGroup& group) {
@@ -161,7 +226,7 @@ class CufileStream : public Backend {
     const WatchedCall watched(operation.write ? "cuFileWriteAsync" : "cuFileReadAsync");
     const cufile_abi::Error error =
         call(use_.handle(operation), use_.base(operation), &one.bytes, &one.file_offset,
-             &one.buffer_offset, &one.moved, group.stream.get());
+             &one.buffer_offset, &one.moved, group.stream->get());
     if (error.code != 0) {
       group.operations.pop_back();
       fail_cufile(error, "an operation cannot be put into a stream");
@@ -171,7 +236,7 @@ class CufileStream : public Backend {
   // Moves what ended out of busy_.
   void collect() {
     for (auto group = busy_.begin(); group != busy_.end();) {
-      const CUresult state = cuda().cuStreamQuery(group->stream.get());
+      const CUresult state = cuda().cuStreamQuery(group->stream->get());
       if (state == CUDA_ERROR_NOT_READY) {
         ++group;
         continue;
@@ -181,8 +246,7 @@ class CufileStream : public Backend {
         ended_.push_back({.slot = one->operation.slot,
                           .result = CufileUse::result(one->moved, EIO, one->operation)});
       }
-      idle_of(*group).push_back(group->stream);
-      pool_.give_back(group->operations.size());
+      end(*group);
       group = busy_.erase(group);
     }
   }
@@ -199,7 +263,7 @@ class CufileStream : public Backend {
   bool together_;
   std::vector<IoRequest> waiting_;
   std::deque<StreamGroup> busy_;
-  std::array<std::vector<Stream>, 2> idle_;  // Of any operations; of aligned ones.
+  std::shared_ptr<IdleStreams> idle_ = IdleStreams::of_process();
   std::deque<Completion> ended_;
 };
 

@@ -1,9 +1,8 @@
 // cuFile's pool of host memory, through which operations go that cannot go directly.
 //
-// A submission that needs more of it than is free never returns, from cuFileBatchIOSubmit even
-// where the operations in flight are the caller's own, from cuFileReadAsync where several threads
-// wait there (1.15.1). So all threads together keep no more operations of batches and streams in
-// flight than the pool has room for.
+// A submission that needs more of it than is free never returns, even where the operations in
+// flight are the caller's own. So all threads together keep no more operations of batches and
+// streams in flight than the pool has room for.
 #pragma once
 
 #include <atomic>

@@ -224,7 +224,7 @@ ssize_t cuFileWrite(CUfileHandle_t file, const void* base, std::size_t bytes, of
 
 CUfileError_t cuFileStreamRegister(CUstream stream, unsigned flags) {
   const std::lock_guard lock(mutex);
-  ++state.seen.streams;
+  state.seen.most_streams = std::max(state.seen.most_streams, ++state.seen.streams);
   flags_of_streams[stream] = flags;
   return result(0);
 }

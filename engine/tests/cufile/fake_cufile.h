@@ -42,6 +42,7 @@ struct Seen {
   int handles = 0;          // Registered now.
   int buffers = 0;          // Registered now.
   int streams = 0;          // Registered now.
+  int most_streams = 0;     // Registered at once.
   int batches = 0;          // Set up.
   int aligned_streams = 0;  // Operations in streams that were said to be aligned.
   int wrong_streams = 0;    // Of them, those that are not.

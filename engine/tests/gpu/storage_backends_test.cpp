@@ -125,6 +125,7 @@ TEST_F(StorageToGpu, OperationsOfAllThreadsTogetherFitTheCompatibilityPool) {
     read_at_once(file_, {.backend = backend, .memory = "plain", .depth = 40}, contents_);
     EXPECT_LE(fake().seen.most_in_flight, 24);
     EXPECT_GT(fake().seen.most_in_flight, 0);
+    EXPECT_LE(fake().seen.most_streams, 24);
     EXPECT_TRUE(cufile_pool().was_short());
     EXPECT_LE(fake().seen.property_reads, 1) << "threads that read them at once end the process";
   }
