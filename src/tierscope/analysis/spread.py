@@ -9,8 +9,9 @@ t_i * f_i is at most the number of threads. So the best ratio is that of the flo
 linear program: maximise the sum of f_i, where no limit is exceeded.
 
 Threads beyond those that saturate a limit wait there, and some memories get slower by that. A
-limit may have its rate over the threads that wait. The limit that binds has all of them, so the
-best ratio lets one bind that does not fall, or that falls least.
+limit may have its rate over the threads that wait. The limit that binds has all of them. So there
+is a linear program for each limit that may bind and number of threads that may wait there, in which
+all others that fall keep clear of saturation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,10 @@ _HEADROOM = 0.01
 """Share of a limit left free, so that another one binds."""
 _EPSILON = 1e-9
 _STEPS = 60
+_FIRST = 1e3
+"""How much more it counts that the limit binds that is to bind."""
+_WAITS = 8
+"""Numbers of threads that wait, for which a ratio is solved where a limit falls."""
 
 
 @dataclass(frozen=True)
@@ -149,30 +154,40 @@ def _waiting(limits: Sequence[Limit], shares: Sequence[float], bandwidth: float)
 
 def best_spread(limits: Sequence[Limit]) -> Spread:
     """Return the shares with the most bandwidth; raises ValueError where a node has no limit."""
-    found = [_solved(limits)]
-    falling = [one for one in limits if one.past]
-    waiting = _waiting(limits, found[0].shares, found[0].bandwidth)
-    for taker in (None, *falling):
-        # All others keep clear of saturation, so that the threads that wait do so at the taker.
-        eased = [
-            replace(one, rate=one.rate_at(waiting) if one is taker else one.rate * (1 - _HEADROOM))
-            if one.past
-            else one
-            for one in limits
-        ]
-        found.append(predict(limits, _solved(eased).shares))
-    return max(found, key=lambda spread: spread.bandwidth)
+    shares = [_solved(limits)]
+    if any(one.past for one in limits):
+        for at, binding in enumerate(limits):
+            shares += [_solved(_bound(limits, at, n), at) for n in _waits(limits, binding)]
+    return max((predict(limits, one) for one in shares), key=lambda spread: spread.bandwidth)
 
 
-def _solved(limits: Sequence[Limit]) -> Spread:
-    flows = _largest_flows(limits)
-    total = sum(flows)
-    return predict(limits, [flow / total for flow in flows])
+def _bound(limits: Sequence[Limit], binding: int, waiting: float) -> list[Limit]:
+    """One limit with so many threads that wait; all others that fall keep clear of saturation."""
+    return [
+        replace(one, rate=one.rate_at(waiting) if at == binding else one.rate * (1 - _HEADROOM))
+        if one.past
+        else one
+        for at, one in enumerate(limits)
+    ]
 
 
-def _largest_flows(limits: Sequence[Limit]) -> list[float]:
+def _waits(limits: Sequence[Limit], binding: Limit) -> list[float]:
+    """Numbers of threads that may wait at a limit, over which its rate changes."""
+    if not binding.past:
+        return [0]
+    most = min(binding.past[-1][0], sum(one.rate for one in limits if one.of_threads))
+    return [most * step / _WAITS for step in range(_WAITS + 1)]
+
+
+def _solved(limits: Sequence[Limit], binding: int | None = None) -> list[float]:
+    flows = _largest_flows(limits, binding)
+    return [flow / sum(flows) for flow in flows]
+
+
+def _largest_flows(limits: Sequence[Limit], binding: int | None) -> list[float]:
     """Return the flows with the largest sum, by the simplex method (Dantzig, 1951).
 
+    Of all flows, only those count that take most of the binding limit, where one is named.
     Flows of nothing are a feasible beginning, since all limits are upper ones. Bland's rule
     (Mathematics of Operations Research 2, 1977) keeps it from going round in circles.
     """
@@ -184,7 +199,8 @@ def _largest_flows(limits: Sequence[Limit]) -> list[float]:
         [use * unit / one.rate for use in one.use] + [float(at == k) for k in slack] + [1.0]
         for at, one in enumerate(limits)
     ]
-    gains = [1.0] * nodes + [0.0] * (len(limits) + 1)
+    first = [0.0] * nodes if binding is None else rows[binding][:nodes]
+    gains = [1.0 + _FIRST * gain for gain in first] + [0.0] * (len(limits) + 1)
     basis = [nodes + k for k in slack]
     while (entering := next((j for j, gain in enumerate(gains) if gain > _EPSILON), -1)) >= 0:
         steps = [
