@@ -63,6 +63,12 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_e
       rule_(rule_of(spec_, own_ends)),
       company_(company),
       work_(job.threads.size()) {
+  if (spec_.backend->cuts && !files_.ours()) {
+    throw Unavailable(Cause::kOwnership,
+                      fmt::format("{} would lose what it holds by backend {}",
+                                  files_.names().front(), spec_.backend->name),
+                      "name a directory, in which files are made");
+  }
   make_threads();
 }
 
@@ -235,6 +241,8 @@ void IoJob::prepare(std::size_t thread) {
                            .registered_files = spec_.registered_files,
                            .sqpoll = spec_.sqpoll,
                            .iopoll = spec_.iopoll,
+                           .non_temporal = spec_.non_temporal,
+                           .drain = spec_.drain,
                            .gpu = job_.buffers.gpu});
 }
 
@@ -266,6 +274,13 @@ void IoJob::observe(nlohmann::ordered_json& io) {
   if (cached_before_ && cached) {
     io["cached_before"] = *cached_before_;
     io["cached_after"] = *cached;
+  }
+  if (spec_.backend->maps) {
+    const bool before = io.value("mapping", "dax") == "dax";
+    const bool dax = before && std::ranges::all_of(buffered_, [](const Descriptor& file) {
+                       return maps_synchronously(file.get());
+                     });
+    io["mapping"] = dax ? "dax" : "page-cache";
   }
   if (!spec_.pattern.reads()) return;
   std::uint64_t unwritten = io.value("unwritten_bytes", std::uint64_t{0});

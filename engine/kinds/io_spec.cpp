@@ -172,6 +172,8 @@ IoWork read_work(const Reader& pattern) {
   work.registered_files = pattern.boolean("registered") && only != "buffers";
   work.sqpoll = pattern.boolean("sqpoll");
   work.iopoll = pattern.boolean("iopoll");
+  work.non_temporal = pattern.boolean("non_temporal");
+  work.drain = pattern.boolean("drain");
   work.fsync = pattern.integer<std::uint64_t>("fsync");
   work.fdatasync = pattern.integer<std::uint64_t>("fdatasync");
   work.end_fsync = pattern.boolean("end_fsync");

@@ -41,6 +41,8 @@ struct IoWork {
   bool registered_files;
   bool sqpoll;
   bool iopoll;
+  bool non_temporal;
+  bool drain;
   std::uint64_t fsync;
   std::uint64_t fdatasync;
   bool end_fsync;

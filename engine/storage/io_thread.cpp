@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -32,19 +31,6 @@ std::int64_t in_ns(double seconds) {
   return static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9);
 }
 
-ThreadUsage usage_of_thread() {
-  rusage used{};
-  getrusage(RUSAGE_THREAD, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return {.user_s = seconds(used.ru_utime),
-          .system_s = seconds(used.ru_stime),
-          .switches = static_cast<std::uint64_t>(used.ru_nvcsw + used.ru_nivcsw),
-          .major_faults = static_cast<std::uint64_t>(used.ru_majflt),
-          .minor_faults = static_cast<std::uint64_t>(used.ru_minflt)};
-}
-
 std::size_t level_of(std::uint32_t in_flight) {
   return static_cast<std::size_t>(std::min(static_cast<int>(std::bit_width(in_flight)) - 1, 6));
 }
@@ -56,17 +42,6 @@ std::size_t level_of_call(std::size_t operations) {
 }
 
 }  // namespace
-
-void ThreadUsage::add(const ThreadUsage& other, double sign) {
-  const auto signed_sum = [&](std::uint64_t& own, std::uint64_t others) {
-    own = sign > 0 ? own + others : own - others;
-  };
-  user_s += sign * other.user_s;
-  system_s += sign * other.system_s;
-  signed_sum(switches, other.switches);
-  signed_sum(major_faults, other.major_faults);
-  signed_sum(minor_faults, other.minor_faults);
-}
 
 void Depths::add(const Depths& other) {
   for (std::size_t i = 0; i < in_flight.size(); ++i) {

@@ -16,6 +16,7 @@
 #include "storage/depth_search.h"
 #include "storage/pattern.h"
 #include "threads/disturbance.h"
+#include "threads/usage.h"
 
 namespace tierscope {
 
@@ -25,17 +26,6 @@ struct OperationTimes {
   Histogram latency;     // From when the operation was made, or due, to its completion.
   Histogram submission;  // Of the system call that submitted it.
   Histogram completion;  // From the return of that call to the completion.
-};
-
-// What the kernel counted of a thread, as getrusage() has it.
-struct ThreadUsage {
-  double user_s = 0;
-  double system_s = 0;
-  std::uint64_t switches = 0;
-  std::uint64_t major_faults = 0;
-  std::uint64_t minor_faults = 0;
-
-  void add(const ThreadUsage& other, double sign = 1);
 };
 
 // How many operations were in flight, and how many each call submitted and reaped: counts by powers

@@ -47,6 +47,21 @@ def refusal(text: str) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("common", "own", "direct"),
+    [
+        ("direct=0\nbuffered=0", "", True),
+        ("buffered=0\ndirect=0", "", False),
+        ("direct=0\nbuffered=0", "buffered=1", False),
+        ("buffered=1", "direct=1", True),
+        ("direct=1\nbuffered=0\ndirect=0", "", False),
+    ],
+)
+def test_the_last_of_direct_and_buffered_counts(common: str, own: str, direct: bool) -> None:
+    found = spec(f"{common}\n[a]\nsize=1m\n{own}\n")
+    assert found["pattern"]["direct"] == direct
+
+
 def test_a_job_is_a_thread_for_each_clone_with_files_named_as_by_fio() -> None:
     found = spec("[a]\nsize=8m\nnumjobs=2\nrw=randread\nioengine=libaio\niodepth=4\nnrfiles=2\n")
     assert [job["name"] for job in found["jobs"]] == ["a.0", "a.1"]

@@ -174,7 +174,7 @@ def test_a_flow_keeps_the_ratio_of_weights(fio: Fio) -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", ["sync", "pvsync", "pvsync2", "splice", "mmap", "posixaio", "io_uring"]
+    "engine", ["sync", "pvsync", "pvsync2", "splice", "mmap", "libpmem", "posixaio", "io_uring"]
 )
 def test_every_engine_moves_and_verifies_its_data(fio: Fio, engine: str) -> None:
     words = f"--name=a --ioengine={engine} --rw=randwrite --size=256k --iodepth=4 --verify=md5"
@@ -207,6 +207,123 @@ def test_ftruncate_leaves_others_files_alone(fio: Fio, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "tierscope did not make it" in done.stderr
     assert other.read_bytes() == b"x" * 65536
+
+
+FILES = """\
+[global]
+ioengine={engine}
+nrfiles=50
+filesize=4k
+create_on_open={opens}
+[t0]
+[t1]
+numjobs=2
+rw=write
+[later]
+stonewall
+ioengine=sync
+create_on_open=0
+nrfiles=1
+"""
+
+
+@pytest.mark.parametrize("engine", ["filecreate", "filestat", "filedelete"])
+def test_engines_of_files_use_each_file_once(fio: Fio, tmp_path: Path, engine: str) -> None:
+    theirs = tmp_path / "work" / "t0.0.0"
+    theirs.write_text("precious")
+    text = FILES.format(engine=engine, opens=int(engine == "filecreate"))
+    done = fio("--output-format=normal,json", "-", text=text)
+    assert done.returncode == 0, done.stderr
+    printed, _, document = done.stdout.partition("\n{\n")
+    found = json.loads("{" + document)["jobs"]
+    assert [job["jobname"] for job in found] == ["t0", "t1", "t1", "later"]
+    for job in found[:3]:
+        one = job["read" if job["jobname"] == "t0" else "write"]
+        assert (one["total_ios"], one["io_bytes"], one["clat_ns"]["N"]) == (50, 50 << 12, 50)
+        assert 0 < one["clat_ns"]["min"] <= one["clat_ns"]["mean"]
+        assert one["iops"] > 0
+        assert job["iodepth_level"]["1"] == 100
+    assert found[3]["read"]["io_bytes"] == 4096
+    assert f"ioengine={engine}, iodepth=1" in printed
+    assert "issued rwts: total=50,0,0,0" in printed
+    assert theirs.read_text() == "precious"
+    assert {one.name for one in (tmp_path / "work").iterdir()} == {
+        ".tierscope-files.json", "later.0.0", "t0.0.0",
+    }  # fmt: skip
+
+
+def test_engines_of_files_do_not_run_together_with_others(fio: Fio) -> None:
+    text = "[global]\nsize=64k\n[a]\nioengine=filestat\n[b]\n"
+    done = fio("-", text=text)
+    assert done.returncode == 2
+    assert "filestat and by psync do not run together; give a stonewall" in done.stderr
+
+
+FRAGMENTS = """\
+[global]
+ioengine=falloc
+size=1m
+filename=fragments
+number_ios=64
+bs=4k
+[reserve]
+rw=randwrite
+[free]
+rw=randtrim
+number_ios=32
+[keep]
+rw=randread
+[write]
+stonewall
+ioengine=libaio
+rw=write
+direct=0
+"""
+
+
+def test_falloc_reserves_and_frees_blocks_of_our_own_file(fio: Fio, tmp_path: Path) -> None:
+    data = tmp_path / "work" / "fragments"
+    only = fio("--name=a", "--filename=fragments", "--size=1m", "--ioengine=falloc", "--rw=trim",
+               "--number_ios=64", "--output-format=json")  # fmt: skip
+    (job,) = jobs_of(only)
+    assert (job["trim"]["total_ios"], job["trim"]["io_bytes"]) == (64, 256 << 10)
+    assert job["read"]["total_ios"] == job["write"]["total_ios"] == 0
+    assert not any(data.read_bytes()[: 256 << 10]), "freed blocks read as zeros"
+    done = fio("--output-format=json", "-", text=FRAGMENTS)
+    reserve, free, keep, write = jobs_of(done)
+    assert reserve["write"]["total_ios"] == keep["read"]["total_ios"] == 64
+    assert free["trim"]["clat_ns"]["N"] == free["trim"]["total_ios"] == 32
+    assert write["write"]["io_bytes"] == 256 << 10
+    assert data.stat().st_size == 1 << 20
+    text = fio("--section=free", "-", text=FRAGMENTS)
+    assert "issued rwts: total=0,0,32,0" in text.stdout
+    assert "   TRIM: bw=" in text.stdout
+    again = fio("--name=a", "--filename=fragments", "--size=1m", "--rw=randwrite")
+    assert again.returncode == 0, "a file with holes is still tierscope's: " + again.stderr
+
+
+def test_falloc_takes_nobody_else_s_file(fio: Fio, tmp_path: Path) -> None:
+    other = tmp_path / "work" / "other"
+    other.write_bytes(b"x" * 65536)
+    for rw in ("trim", "write", "read"):
+        done = fio("--name=a", "--filename=other", "--ioengine=falloc", f"--rw={rw}",
+                   "--size=64k", "--overwrite-others")  # fmt: skip
+        assert done.returncode == 2
+        assert "takes tierscope's own files only" in done.stderr
+    assert other.read_bytes() == b"x" * 65536
+    assert other.stat().st_blocks >= 128
+
+
+@pytest.mark.parametrize("direct", ["0", "1"])
+def test_libpmem_says_what_its_mapping_goes_through(fio: Fio, direct: str) -> None:
+    words = f"--name=a --ioengine=libpmem --rw=randwrite --size=256k --direct={direct} --sync=1"
+    done = fio(*words.split(), "--output-format=json")
+    (job,) = jobs_of(done)
+    assert job["write"]["io_bytes"] == 256 << 10
+    assert job["mapping"] == "page cache", "no file system of this machine is on DAX"
+    shown = fio(*words.replace("randwrite", "randread").split(), "--verify=md5")
+    assert "  mapping      : page cache" in shown.stdout
+    assert "verified: every block read" in shown.stderr
 
 
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:

@@ -30,8 +30,12 @@ Backend = Literal[
     "posixaio",
     "io_uring",
     "mmap",
+    "pmem",
     "null",
     "ftruncate",
+    "fallocate",
+    "fallocate-keep",
+    "punch-hole",
     "cufile",
     "cufile-stream",
     "cufile-batch",
@@ -59,14 +63,22 @@ SYNCHRONOUS: tuple[str, ...] = (
     "pvsync2",
     "splice",
     "mmap",
+    "pmem",
     "null",
     "ftruncate",
+    "fallocate",
+    "fallocate-keep",
+    "punch-hole",
     "cufile",
     "staged",
     "staged-managed",
 )
 """Backends that carry an operation out while it is submitted."""
-WITHOUT_DATA: tuple[str, ...] = ("null", "ftruncate")
+MAPPED: tuple[str, ...] = ("mmap", "pmem")
+"""Backends that copy from and to files that are mapped."""
+CHANGING_SPACE: tuple[str, ...] = ("ftruncate", "fallocate", "fallocate-keep", "punch-hole")
+"""Backends that change which blocks a file has, so that what it held is gone."""
+WITHOUT_DATA: tuple[str, ...] = ("null", *CHANGING_SPACE)
 """Backends that move no data, so that no drive limits or contradicts their figures."""
 CufileSetting = Annotated[
     str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
@@ -412,6 +424,12 @@ class IoPattern(Ruled):
     iopoll: Annotated[
         bool, _SWITCH.but(help="io_uring: poll for completions, without interrupts")
     ] = False
+    non_temporal: Annotated[
+        bool, _SWITCH.but(help="pmem: stores bypass the caches; else each line is written back")
+    ] = False
+    drain: Annotated[
+        bool, _SWITCH.but(help="pmem: each write waits until its stores have left the CPU")
+    ] = False
     fsync: Annotated[Synced, _SYNC.but(help="fsync every N writes per thread")] = 0
     """fsync every N writes of a thread; 0: never."""
     fdatasync: Annotated[Synced, _SYNC.but(help="fdatasync every N writes per thread")] = 0
@@ -524,19 +542,22 @@ class IoPattern(Ruled):
         refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
         Prunes("sqpoll", unless={"backend": "io_uring"}),
         Prunes("iopoll", unless={"backend": "io_uring"}),
+        Prunes("non_temporal", unless={"backend": "pmem", "operation": ("write", "mix")}),
+        Prunes("drain", unless={"backend": "pmem", "operation": ("write", "mix")}),
         refuses(
             {"depth": Differs(1), "backend": SYNCHRONOUS},
             because="is 1: this backend has one operation a thread in flight",
         ),
         refuses(
-            {"direct": True, "backend": "mmap"},
-            because="does not go with backend mmap, which goes through the page cache, or DAX",
+            {"direct": True, "backend": MAPPED},
+            because="does not go with backends mmap and pmem, which go through the page cache, or "
+            "DAX",
         ),
         refuses(
-            {"backend": "ftruncate", "operation": Differs("write")},
-            because="ftruncate goes with operation write",
+            {"backend": CHANGING_SPACE, "operation": Differs("write")},
+            because="changes which blocks a file has, and goes with operation write",
         ),
-        refuses({"backend": "ftruncate", "verify": True}, because="ftruncate writes no data"),
+        refuses({"backend": CHANGING_SPACE, "verify": True}, because="writes no data to verify"),
         Prunes("cufile", unless={"backend": CUFILE_BACKENDS}),
         refuses({"end_fsync": True, "amount": None}, because="goes with amount"),
         refuses({"ramp_s": Differs(0), "amount": Given()}, because="goes with no amount"),

@@ -15,6 +15,7 @@ from tierscope.model.errors import UserError, counted
 from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import (
     GPU_BACKENDS,
+    MAPPED,
     SYNCHRONOUS,
     WITHOUT_DATA,
     Buffers,
@@ -785,7 +786,7 @@ def _combinations(request: Request, place: Issuer) -> Iterator[dict[str, Any]]:
     seen = []
     for values in combinations(request, IoPattern, axes):
         values |= blocks
-        if values["backend"] == "mmap":
+        if values["backend"] in MAPPED:
             values["direct"] = False
         if values["backend"] == "staged-managed":
             values["memory"] = "managed"

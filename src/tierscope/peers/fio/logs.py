@@ -7,13 +7,11 @@ from pathlib import Path
 from tierscope.model.event import Repetition
 from tierscope.model.histogram import Histogram
 from tierscope.peers.fio.jobs import LOGS, Job
-from tierscope.peers.fio.output import Seen, part_of, times_of
+from tierscope.peers.fio.output import DIRECTIONS, Seen, part_of, times_of
 from tierscope.peers.fio.plan import Clone, Stage
 from tierscope.peers.totals import histograms, rates
 
 _TIMES = {"slat": "submission_latency", "clat": "completion_latency", "lat": "io_latency"}
-_DIRECTIONS = ("read", "write")
-"""In the order of fio's numbers."""
 _KIB = 1 << 10
 
 
@@ -42,8 +40,8 @@ def _lines(seen: Seen, clone: Clone, kind: str) -> Iterator[str]:
     ends = [round(end * 1000) for end in accumulate(seen.series.durations)]
     columns = [
         (number, _values(seen, clone, kind, name))
-        for number, name in enumerate(_DIRECTIONS)
-        if clone.job.operation in (name, "mix")
+        for number, name in enumerate(DIRECTIONS)
+        if clone.job.does(name)
     ]
     for row, end in enumerate(ends):
         for number, values in columns:

@@ -13,8 +13,7 @@ from tierscope.plans.grammar import parse_choice
 
 _OTHERS = {
     "it does not read or write files": (
-        "cpuio", "exec", "e4defrag", "falloc", "filecreate",
-        "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
+        "cpuio", "exec", "e4defrag", "dircreate", "dirstat", "dirdelete", "page_fault",
     ),
     "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
     "it goes over the network by a library of its own; mount the storage and name a file": (
@@ -26,8 +25,8 @@ _OTHERS = {
     "it sends commands to a device past its block layer; use io_uring on a block device": (
         "sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd", "guasi",
     ),
-    "persistent memory is not measured by it; use mmap on a file of it": (
-        "libpmem", "dev-dax", "pmemblk", "dev_dax",
+    "its pools need libpmemblk, which PMDK has given up; use libpmem on a file": (
+        "pmemblk",
     ),
     "GPUs of AMD are not measured": ("libhipfile",),
     "it joins neighbouring operations into larger ones; use pvsync": ("vsync",),
@@ -46,6 +45,8 @@ class Engine:
     backend: str
     remark: str = ""
     """Difference to fio."""
+    operation: str = ""
+    """Of the kind files, by which its jobs are measured; empty: they are measured by io."""
 
 
 _NOTHING_MOVES = "moves nothing: figures are what tierscope itself needs for an operation"
@@ -61,10 +62,20 @@ ENGINES = {
         Engine("posixaio", "posixaio"),
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),
+        Engine("libpmem", "pmem"),
+        Engine("dev-dax", "pmem", "stores past the caches, and each write waits for its stores"),
         Engine("null", "null", _NOTHING_MOVES),
         Engine("ftruncate", "ftruncate", "ends the file at each offset; no data is written"),
+        Engine(
+            "falloc",
+            "fallocate",
+            "reserves blocks (read, write) and frees them (trim); no data is written",
+        ),
         Engine("cpp_null", "null", _NOTHING_MOVES),
         Engine("libcufile", "cufile"),
+        Engine("filecreate", "", "removes its files at the end", "create"),
+        Engine("filestat", "", "makes its files first, and removes them at the end", "stat"),
+        Engine("filedelete", "", "makes its files first", "unlink"),
     )
 }
 
@@ -162,10 +173,8 @@ FIXED = by_name(
     Fixed("latency_run", "a job ends when its depth is found", _OFF),
     Fixed("thinktime_iotime", "pauses come after operations, not after a time", ("0",)),
     Fixed("max_latency", "a job does not end by a latency; look at percentiles", ("0",)),
-    Fixed("sync", "files are not opened with O_SYNC; use fsync=1 or fdatasync=1", _OFF),
     _ignored("create_serialize", "files are made one by one, untimed"),
     _ignored("create_fsync", "files are made and written out before, untimed"),
-    Fixed("create_on_open", "files are made before anything is timed", _OFF),
     Fixed("create_only", "files are made by the first run that needs them", _OFF),
     Fixed("allow_mounted_write", "devices are only read", ("0",)),
     Fixed("gpu_dev_id", "use gpu_dev_ids"),
@@ -258,8 +267,9 @@ class Section:
 
     @property
     def texts(self) -> dict[str, Given]:
-        """All options; its own come first."""
-        return {**self.common, **self.own}
+        """All options; its own count, and come last."""
+        common = {name: given for name, given in self.common.items() if name not in self.own}
+        return {**common, **self.own}
 
 
 def _plain(parse: Callable[[str], Any]) -> Parse:
@@ -343,7 +353,9 @@ OPTIONS: tuple[Option, ...] = (
         default="0"),
     Option("startdelay", "TIME", "pause before jobs that run together begin",
         _plain(values.seconds), default="0"),
-    _switch("direct", "O_DIRECT: past the page cache"),
+    _switch("direct", "O_DIRECT: past the page cache; libpmem: stores that bypass the caches"),
+    _choice("sync", "0", "none", "1", "sync", "dsync", default="0",
+        of="libpmem: each write waits until its stores have left the CPU: "),
     _switch("buffered", "the opposite of direct", default="1"),
     _switch("invalidate", "empty the page cache of tierscope's files first", default="1"),
     _switch("pre_read", "fill the page cache first"),
@@ -424,6 +436,7 @@ OPTIONS: tuple[Option, ...] = (
     _choice("cuda_io", "cufile", "posix", default="cufile", of="libcufile: "),
     _switch("unlink", "remove files that were made"),
     _switch("allow_file_create", "make files that are missing", default="1"),
+    _switch("create_on_open", "only with ioengine=filecreate, which makes files while it is timed"),
     _switch("clat_percentiles", "percentiles of completion latency", default="1"),
     _switch("lat_percentiles", "percentiles of total latency"),
     _switch("slat_percentiles", "percentiles of submission latency"),

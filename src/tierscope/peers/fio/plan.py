@@ -41,6 +41,14 @@ _ALIKE = {
     "steadystate_ramp_time": "ramp of the steady state",
 }
 """Options that jobs share if they run together, and what they are of."""
+_OF_FILES = {
+    "ioengine": "engine",
+    "directory": "directory",
+    "nrfiles": "number of files",
+    "filesize": "size of files",
+    "size": "size of files",
+}
+"""The same of jobs whose engines have an ``operation``."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,11 @@ class Stage:
     def jobs(self) -> list[Job]:
         """Unique jobs, in order."""
         return list(dict.fromkeys(clone.job for clone in self.clones))
+
+    @property
+    def of_files(self) -> bool:
+        """Whether its jobs open, stat or unlink files."""
+        return bool(self.clones[0].job.engine.operation)
 
     def entries(self) -> Iterator[list[Clone]]:
         """Yield the clones of each result: a group or a single one."""
@@ -133,7 +146,12 @@ def _check(stage: Stage) -> None:
         )
     first, *others = stage.jobs
     for job in others:
-        for name, what in _ALIKE.items():
+        if bool(job.engine.operation) != bool(first.engine.operation):
+            raise job.fail(
+                "ioengine", f"jobs by {first.engine.name} and by {job.engine.name} do not run "
+                "together; give a stonewall",
+            )  # fmt: skip
+        for name, what in (_OF_FILES if first.engine.operation else _ALIKE).items():
             if first.values.get(name) != job.values.get(name) and first.of(name) != job.of(name):
                 raise job.fail(
                     name, f"jobs that run together have one {what}, and [{first.name}] and "
@@ -216,6 +234,11 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     if facts.kind == "block" and job.writes:
         raise refuse_device(facts.path, job.where("filename"))
     foreign = is_foreign(facts)
+    if foreign and job.changes_space:
+        raise UserError(
+            f"{job.place}: {facts.path} exists, and tierscope did not make it; "
+            f"ioengine={job.engine.name} takes tierscope's own files only: name another directory"
+        )
     if foreign and job.writes and not overwrite:
         raise refuse_overwriting(facts.path, job.place, "--overwrite-others")
     as_it_is = foreign or readonly
@@ -326,10 +349,10 @@ def spec_of(
     budget = max([job.of("startdelay") + job.limit_s for job in every if job.time_based]
         or [0.05])  # fmt: skip
     gpu = jobs[0]["buffers"].get("gpu")
-    initiator = _initiator(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
+    initiator = initiator_of(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
     if times:
         sample = min(sample, min(times) / 4)
-    spec = io_spec(_id(first), initiator, jobs, patterns[0], budget, sample)
+    spec = io_spec(id_of(first), initiator, jobs, patterns[0], budget, sample)
     return {**spec, "own_ends": True, **_steadiness(first)}
 
 
@@ -371,7 +394,8 @@ def _share(specs: Sequence[dict[str, Any]], jobs: Sequence[Job], groups: Sequenc
             spec["flow"] = {**flow, "sleep_s": job.of("flow_sleep")}
 
 
-def _initiator(cpus: Sequence[int], topology: Topology) -> str:
+def initiator_of(cpus: Sequence[int], topology: Topology) -> str:
+    """Return the endpoint that threads on any of these CPUs are."""
     node = _node_of(cpus, topology)
     return f"cpus:{format_ranges(tuple(cpus))}" if node is None else f"node:{node.number}"
 
@@ -381,7 +405,8 @@ def _node_of(cpus: Sequence[int], topology: Topology) -> Node | None:
     return next((node for node in topology.nodes if set(cpus) <= set(node.cpus)), None)
 
 
-def _id(job: Job) -> str:
+def id_of(job: Job) -> str:
+    """Return the id of the measurement whose first job this is."""
     kept = re.sub("[^A-Za-z0-9]", "-", job.name)
     return f"fio-{kept[:40]}".strip("-")
 
@@ -389,7 +414,7 @@ def _id(job: Job) -> str:
 def _pattern(target: Target) -> dict[str, Any]:
     job = target.job
     found: dict[str, Any] = {
-        "operation": job.operation,
+        "operation": job.pattern_operation,
         **_order(job),
         "block_size": int(job.mean_block),
         "backend": job.backend,
@@ -398,6 +423,7 @@ def _pattern(target: Target) -> dict[str, Any]:
         **_registered(job),
         "sqpoll": job.of("sqthread_poll"),
         "iopoll": job.of("hipri"),
+        **_stores(job),
         "offset": target.offset,
         "range": target.size,
         "seed": job.seed,
@@ -483,6 +509,13 @@ def _pace(job: Job) -> dict[str, Any]:
     return found
 
 
+def _stores(job: Job) -> dict[str, Any]:
+    """Return how a job stores to persistent memory."""
+    if job.backend != "pmem" or not job.writes:
+        return {}
+    return {"non_temporal": job.non_temporal, "drain": job.drains}
+
+
 def _writes(job: Job) -> dict[str, Any]:
     if not job.writes:
         return {}
@@ -505,7 +538,7 @@ def _job(target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
         cpus = cpus_of_gpu(topology, gpu)
         buffers: dict[str, Any] = {"memory": "device", "gpu": gpu}
     else:
-        cpus = _cpus(clone, topology)
+        cpus = cpus_of(clone, topology)
         buffers = {"memory": "host", "placement": _placement(clone.job, cpus, topology)}
     return {
         "name": clone.part,
@@ -516,7 +549,7 @@ def _job(target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
     }
 
 
-def _cpus(clone: Clone, topology: Topology) -> list[int]:
+def cpus_of(clone: Clone, topology: Topology) -> list[int]:
     """Return the CPUs that a thread may run on: those that its job names, else all; with
     cpus_allowed_policy=split one of them, in turn."""
     job = clone.job

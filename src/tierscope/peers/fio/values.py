@@ -22,7 +22,7 @@ _FIGURES = {"iops": "iops", "bw": "bandwidth", "lat": "latency"}
 RW = {
     "read": ("read", False), "write": ("write", False), "randread": ("read", True),
     "randwrite": ("write", True), "rw": ("mix", False), "readwrite": ("mix", False),
-    "randrw": ("mix", True),
+    "randrw": ("mix", True), "trim": ("trim", False), "randtrim": ("trim", True),
 }  # fmt: skip
 """Operation and whether offsets are random, by the values of ``rw``."""
 
@@ -63,10 +63,11 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sizes of reads and of writes, with weights."""
+    """Sizes of reads, writes and trims, with weights."""
 
     reads: tuple[tuple[int, int], ...]
     writes: tuple[tuple[int, int], ...]
+    trims: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -127,15 +128,15 @@ class Numbers:
         return value
 
     def blocks(self, text: str) -> Blocks:
-        """Parse ``4k`` or ``4k,8k`` (reads, writes) ; trims are ignored."""
+        """Parse ``4k`` or ``4k,8k`` (reads; writes and trims), ``4k,8k,16k``."""
         words = _directions(text)
         if not any(words):
             raise UserError(f"'{text}' is not a block size such as 4k or 4k,8k (reads, writes)")
         sizes = [((self.block(word) if word else 4096, 1),) for word in words]
-        return Blocks(sizes[0], sizes[1])
+        return Blocks(*sizes)
 
     def split(self, text: str) -> Blocks:
-        """Parse ``4k/10:64k/50:32k/40``, for reads and writes alike or apart by a comma."""
+        """Parse ``4k/10:64k/50:32k/40``, for all directions alike or apart by commas."""
         words = _directions(text)
         return Blocks(*(self._shares(word) for word in words))
 
@@ -143,19 +144,13 @@ class Numbers:
         """Parse ``4k-16k``: multiples of the first size up to the last, equally often."""
         return Blocks(*(self._span(word) for word in _directions(text)))
 
-    def rates(self, text: str) -> tuple[int, int]:
-        """Parse a limit for reads and writes alike, or apart by a comma; 0: none."""
-        words = _directions(text)
-        first, second = (self.amount(word) if word else 0 for word in words)
-        return first, second
+    def rates(self, text: str) -> tuple[int, ...]:
+        """Parse a limit for reads, writes and trims alike, or apart by commas; 0: none."""
+        return tuple(self.amount(word) if word else 0 for word in _directions(text))
 
     def work(self, text: str) -> Work:
         """Parse ``rw``: ``read``, ``read:8k`` (bytes left out), ``randread:8`` (of one offset)."""
         word, sign, modifier = text.partition(":")
-        if "trim" in word:
-            raise UserError(
-                f"'{text}': trims discard data and are not measured; use one of {', '.join(RW)}"
-            )
         if word not in RW:
             raise UserError(f"'{text}' is not one of {', '.join(RW)}")
         operation, random = RW[word]
@@ -210,14 +205,12 @@ class Numbers:
         return tuple((low * count, 1) for count in range(1, high // low + 1))
 
 
-def _directions(text: str) -> tuple[str, str]:
-    """Divide reads, writes and trims; one value is for all of them."""
+def _directions(text: str) -> list[str]:
+    """Divide reads, writes and trims; the last value is for those that follow, too."""
     words = [word.strip() for word in text.split(",")]
     if len(words) > 3:
         raise UserError(f"'{text}' has {len(words)} values; at most 3: reads, writes, trims")
-    if len(words) == 1:
-        return words[0], words[0]
-    return words[0], words[1]
+    return [*words, *[words[-1]] * (3 - len(words))]
 
 
 def seconds(text: str) -> float:
