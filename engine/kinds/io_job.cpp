@@ -17,7 +17,7 @@ namespace {
 // each write, inside the figure: that is done only where every block is verified.
 std::uint32_t cell_bytes_of(const IoWork& spec) {
   if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
-  if (!spec.backend->moves) return 0;
+  if (!spec.backend->moves || spec.duplicates) return 0;
   const IoPattern& pattern = spec.pattern;
   std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
   for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
@@ -39,7 +39,9 @@ IoRule rule_of(const IoWork& spec, bool own_ends) {
               .think_every = spec.think_every,
               .think_s = spec.think_s,
               .think_spin_s = spec.think_spin_s,
-              .search = spec.search};
+              .search = spec.search,
+              .priority = spec.priority,
+              .command_priorities = spec.command_priorities};
   if (own_ends) {
     rule.time_limit_s = spec.time_limit_s;
     rule.ramp_s = spec.ramp_s;
@@ -57,7 +59,7 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_e
       cell_bytes_(cell_bytes_of(spec_)),
       files_(job.files, pool, cell_bytes_, spec_.compressible, spec_.pattern.writes()),
       buffered_(files_.open(false, false)),
-      verification_(files_, cell_bytes_),
+      verification_(files_, cell_bytes_, spec_.duplicates.has_value()),
       stride_((std::size_t{spec_.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
               kCellBytes),
       rule_(rule_of(spec_, own_ends)),
@@ -74,6 +76,17 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_e
 
 std::size_t IoJob::slots() const {
   return spec_.pattern.operation == IoOperation::kMix ? 2 * spec_.depth : spec_.depth;
+}
+
+// What all blocks that are written consist of.
+std::size_t IoJob::unit_bytes() const {
+  const IoPattern& pattern = spec_.pattern;
+  std::size_t unit = 0;
+  for (const BlockShare& one :
+       pattern.write_blocks.empty() ? pattern.blocks : pattern.write_blocks) {
+    unit = std::gcd(unit, std::size_t{one.bytes});
+  }
+  return unit;
 }
 
 // Where in its ranges a sequential thread begins, 0..1: threads, and hosts that read one file, are
@@ -125,7 +138,11 @@ void IoJob::open(Leases& leases, Team& team, const IoRepetition& repetition) {
   verification_.begin(repetition.generation);
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].written.clear();
-    if (spec_.pattern.writes()) fill_buffers(i);
+    if (!spec_.pattern.writes()) continue;
+    fill_buffers(i);
+    if (spec_.duplicates) {
+      work_[i].units.emplace(*spec_.duplicates, spec_.pattern.seed + first_ + i);
+    }
   }
 }
 
@@ -248,9 +265,10 @@ void IoJob::prepare(std::size_t thread) {
 
 void IoJob::before_write(Work& work, const IoRequest& operation) {
   work.written.note(operation, spec_.verify);
+  const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
+  if (work.units) write_units(block, unit_bytes(), *work.units, spec_.compressible);
   const std::uint32_t cell_bytes = verification_.cell_bytes();
   if (cell_bytes == 0) return;
-  const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
   if (spec_.refill) {
     make_contents(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills);
   }
@@ -297,7 +315,7 @@ std::string IoJob::verify() {
   const bool headers = verification_.cell_bytes() != 0;
   if (!spec_.pattern.writes()) return headers ? verify_buffers() : "";
   // Blocks of several sizes overlap, so that without headers nobody knows which is whose.
-  return headers || spec_.pattern.blocks.size() == 1 ? verify_written() : "";
+  return headers || spec_.duplicates || spec_.pattern.blocks.size() == 1 ? verify_written() : "";
 }
 
 std::string IoJob::verify_written() {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/io_priority.h"
+
 namespace tierscope {
 
 // One read or write that is to be made.
@@ -17,6 +19,7 @@ struct IoRequest {
   std::uint32_t slot;  // Number of the buffer that it uses, 0..depth-1; one operation each.
   int file;            // Number of the file.
   bool write;
+  IoPriority priority = 0;  // Of this operation; 0: the thread's.
 };
 
 struct Completion {

@@ -12,6 +12,7 @@
 
 #include "errors.h"
 #include "sampling/clock.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 namespace {
@@ -51,6 +52,15 @@ void Depths::add(const Depths& other) {
   }
 }
 
+std::vector<IoPriority> IoRule::priorities() const {
+  if (command_priorities.empty()) return {};
+  std::vector<IoPriority> found{priority};
+  for (const CommandPriority& one : command_priorities) {
+    if (std::ranges::find(found, one.priority) == found.end()) found.push_back(one.priority);
+  }
+  return found;
+}
+
 void Tally::clear() {
   start_ns = end_ns = 0;
   reads = writes = bytes_read = bytes_written = 0;
@@ -59,6 +69,7 @@ void Tally::clear() {
     if (times->used) *times = OperationTimes{};
   }
   sync.clear();
+  for (PriorityTimes& times : by_priority) times = PriorityTimes{};
   usage = {};
   depths = {};
   restarted = false;
@@ -73,6 +84,8 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
       names_(names),
       hooks_(std::move(hooks)),
       seed_(seed),
+      priorities_(rule.priorities()),
+      priority_state_(seed),
       company_(company),
       depth_(rule.depth) {
   const std::uint32_t slots = pattern.operation == IoOperation::kMix ? 2 * rule.depth : rule.depth;
@@ -82,6 +95,7 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
   submitted_ns_.resize(slots);
   batch_.reserve(rule.batch);
   ended_.resize(rule.depth);
+  for (Tally& tally : tallies_) tally.by_priority.resize(priorities_.size());
   for (std::uint32_t slot = rule.depth; slot-- > 0;) free_.push_back(slot);
   for (std::uint32_t slot = slots; slot-- > slots - rule.depth;) free_for_writes_.push_back(slot);
 }
@@ -90,6 +104,7 @@ void IoThread::prepare(const ThreadIo& io) { backend_ = rule_.backend->make(io);
 
 void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& sample,
                    RunQueueDelay* queue) {
+  const ThreadIoPriority priority(rule_.priority);
   begin(sample.load(), queue);
   while (true) {
     const bool stopping = is_over(stop);
@@ -249,6 +264,7 @@ std::size_t IoThread::issue(std::int64_t now) {
     if (due != nullptr && due->at_ns > now) break;
     const bool apart = due != nullptr && due_[1].arrivals != nullptr;
     IoRequest operation = stream_.next(apart ? std::optional<bool>(due == &due_[1]) : std::nullopt);
+    operation.priority = chosen_priority(operation);
     take_slot(operation);
     if (due != nullptr) {
       started_ns_[operation.slot] = due->at_ns;
@@ -266,6 +282,24 @@ std::size_t IoThread::issue(std::int64_t now) {
   }
   if (!batch_.empty()) submit();
   return batch_.size();
+}
+
+IoPriority IoThread::chosen_priority(const IoRequest& operation) {
+  if (rule_.command_priorities.empty()) return 0;
+  auto drawn = static_cast<int>(splitmix64(priority_state_) % 100);
+  for (const CommandPriority& one : rule_.command_priorities) {
+    if (one.write != operation.write || (one.bytes != 0 && one.bytes != operation.bytes)) continue;
+    if (drawn < one.percent) return one.priority;
+    drawn -= one.percent;
+  }
+  return 0;
+}
+
+void IoThread::note_priority(const IoRequest& operation, std::uint64_t completion_ns) {
+  const IoPriority own = operation.priority != 0 ? operation.priority : rule_.priority;
+  const auto at = std::ranges::find(priorities_, own) - priorities_.begin();
+  PriorityTimes& times = now_->by_priority[static_cast<std::size_t>(at)];
+  (operation.write ? times.writes : times.reads).record(completion_ns);
 }
 
 void IoThread::take_slot(IoRequest& operation) {
@@ -306,7 +340,9 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   OperationTimes& times = now_->times(operation.write);
   times.latency.record(latency);
   if (!rule_.backend->synchronous) {
-    times.completion.record(not_negative(ended - submitted_ns_[slot]));
+    const std::uint64_t completion = not_negative(ended - submitted_ns_[slot]);
+    times.completion.record(completion);
+    if (!priorities_.empty()) note_priority(operation, completion);
   }
   if (operation.write) {
     ++now_->writes;
@@ -349,6 +385,7 @@ void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
                       "cannot be read",
                   Cause::kStorage);
   }
+  if (result == -EPERM && operation.priority != 0) refuse_priority(operation.priority);
   if (result == -EINVAL) {
     throw Unavailable(
         Cause::kStorage, what + ": the file system refuses it (EINVAL)",

@@ -66,7 +66,7 @@ def test_what_an_example_asks_for_runs_or_is_refused_with_its_reason(
 
 def test_the_table_has_all_examples() -> None:
     assert len(EXAMPLES) == 86
-    assert sum(outcome == RUNS for _, _, outcome in EXAMPLES) >= 41
+    assert sum(outcome == RUNS for _, _, outcome in EXAMPLES) >= 45
 
 
 @pytest.mark.skipif(not FOLDER, reason="$FIO_EXAMPLES does not name the folder of fio's examples")

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,149 @@ def test_libpmem_says_what_its_mapping_goes_through(fio: Fio, direct: str) -> No
     shown = fio(*words.replace("randwrite", "randread").split(), "--verify=md5")
     assert "  mapping      : page cache" in shown.stdout
     assert "verified: every block read" in shown.stderr
+
+
+PRIORITIES = """\
+[a]
+filename=data
+size=2m
+number_ios=400
+rw=randrw
+bs=4k
+iodepth=4
+prio=6
+cmdprio_bssplit=4k/30/3/1,4k/0
+write_lat_log=x
+log_prio=1
+"""
+
+
+@pytest.mark.parametrize("engine", ["libaio", "io_uring"])
+def test_operations_have_priorities_and_times_by_them(
+    fio: Fio, tmp_path: Path, engine: str
+) -> None:
+    done = fio("--output-format=normal,json+", "-", text=f"{PRIORITIES}ioengine={engine}\n")
+    assert done.returncode == 0, done.stderr
+    printed, _, document = done.stdout.partition("\n{\n")
+    (job,) = json.loads("{" + document)["jobs"]
+    rows = job["read"]["prios"]
+    assert [(one["prioclass"], one["prio"]) for one in rows] == [(2, 6), (3, 1)]
+    counts = [one["clat_ns"]["N"] for one in rows]
+    assert sum(counts) == job["read"]["total_ios"]
+    assert 0.1 < counts[1] / sum(counts) < 0.5, "30% are asked for"
+    assert [sum(one["clat_ns"]["bins"].values()) for one in rows] == counts
+    assert "prios" not in job["write"], "all writes have the job's"
+    assert "    clat prio 3/1 (" in printed
+    assert (
+        f"    clat prio 2/6 ({100 * counts[0] / sum(counts):.2f}% of IOs) percentiles (" in printed
+    )
+    lines = [
+        line.split(", ") for line in (tmp_path / "work" / "x_clat.1.log").read_text().splitlines()
+    ]
+    assert {(line[2], line[4]) for line in lines} == {
+        ("0", "0x4006"), ("0", "0x6001"), ("1", "0x4006"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--prioclass=1",
+        "--ioengine=libaio --cmdprio_percentage=50",
+        "--ioengine=io_uring --cmdprio_percentage=50",
+    ],
+)
+def test_a_class_that_the_user_may_not_have_is_one_line(
+    fio: Fio, tmp_path: Path, options: str
+) -> None:
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed; it comes with util-linux")
+    words = f"fio --name=a --size=64k --directory={tmp_path} {options}".split()
+    without = ["--bounding-set=-sys_nice,-sys_admin", "--inh-caps=-all"]
+    done = subprocess.run(
+        ["setpriv", *without, sys.executable, "-c",
+         "from tierscope.cli.main import main; main()", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    said = [line for line in done.stderr.splitlines() if "priority class 1" in line]
+    assert len(said) == 1
+    assert "CAP_SYS_NICE" in said[0]
+
+
+def pages(path: Path) -> list[bytes]:
+    content = path.read_bytes()
+    return [content[at : at + 4096] for at in range(0, len(content), 4096)]
+
+
+DUPLICATES = """\
+[global]
+ioengine=libaio
+iodepth=16
+size=2m
+rw=write
+bs=8k
+dedupe_mode=working_set
+dedupe_percentage=50
+dedupe_working_set_percentage=40
+dedupe_global={together}
+[a]
+[b]
+"""
+
+
+def test_written_blocks_occur_several_times_and_files_stay_our_own(
+    fio: Fio, tmp_path: Path
+) -> None:
+    shared = []
+    for together in (0, 1):
+        found = jobs_of(fio("--output-format=json", "-", text=DUPLICATES.format(together=together)))
+        assert [job["write"]["io_bytes"] for job in found] == [2 << 20] * 2
+        first, second = (pages(tmp_path / "work" / f"{name}.0.0") for name in "ab")
+        alone = (first + second,) if together else (first, second)
+        for one in alone:
+            assert 0.35 < len(set(one)) / len(one) < 0.65, "half occur before"
+        shared.append(len(set(first) & set(second)))
+    assert shared[0] == 0
+    assert shared[1] > 50
+    for words in (["--rw=read", "--readonly"], ["--rw=randwrite", "--verify=md5"]):
+        again = fio("--name=a", "--filename=a.0.0", "--size=2m", *words)
+        assert again.returncode == 0, again.stderr
+    assert "blocks written were read back" in again.stderr
+
+
+def test_repeated_blocks_are_those_before(fio: Fio, tmp_path: Path) -> None:
+    words = "--name=a --filename=d --size=1m --rw=write --bs=4k --dedupe_percentage=100"
+    assert fio(*words.split()).returncode == 0
+    assert len(set(pages(tmp_path / "work" / "d"))) == 1
+
+
+def test_a_file_system_is_filled_but_for_a_twentieth(fio: Fio, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder)]
+    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
+    try:
+        words = [f"--directory={folder}", "--filename=all", "--bs=64k", "--verify=meta",
+                 "--verify_pattern=0xaa555aa5", "--verify_interval=512",
+                 "--output-format=json"]  # fmt: skip
+        done = fio("--name=w", "--rw=write", "--fill_device=1", "--do_verify=0", *words)
+        (job,) = jobs_of(done)
+        moved = job["write"]["io_bytes"]
+        assert 0.85 * (64 << 20) < moved < 0.95 * (64 << 20)
+        assert (folder / "all").stat().st_size == moved
+        read = fio("--name=r", "--rw=read", *words)
+        assert jobs_of(read)[0]["read"]["io_bytes"] == moved
+        assert "verified: every block read" in read.stderr
+        again = fio("--name=w", "--rw=write", "--fill_device=1", *words)
+        assert jobs_of(again)[0]["write"]["io_bytes"] == moved
+        full = fio("--name=w", "--bs=4m", "--rw=write", "--fill_device=1", f"--directory={folder}")
+        assert full.returncode == 2
+        assert "a twentieth stays free" in full.stderr
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:

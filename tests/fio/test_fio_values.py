@@ -102,6 +102,26 @@ def test_trims_are_not_mixed(word: str) -> None:
         Numbers().work(word)
 
 
+def test_shares_of_priorities() -> None:
+    reads, writes = Numbers().priorities("64k/25/1/1:64k/75/3/2:1m/0,1m/10")
+    assert [(one.bytes, one.percent, one.named) for one in reads] == [
+        (65536, 25, (1, 1)), (65536, 75, (3, 2)),
+    ]  # fmt: skip
+    assert [(one.bytes, one.percent, one.named) for one in writes] == [(MIB, 10, None)]
+    assert Numbers().priorities("4k/5")[0] == Numbers().priorities("4k/5")[1]
+    for text, why in (
+        ("64k", "is not SIZE/PERCENT"), ("64k/1/2", "is not SIZE/PERCENT"),
+        ("64k/50:64k/51", "above 100%"), ("64k/10/4/0", "classes are 0 to 3"),
+        ("64k/10/1/8", "levels 0 to 7"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=why):
+            Numbers().priorities(text)
+    assert values.each_direction(0, 100)(Numbers(), "20,5") == (20, 5)
+    assert values.each_direction(0, 100)(Numbers(), "20") == (20, 20)
+    with pytest.raises(UserError, match="from 0 to 100"):
+        values.each_direction(0, 100)(Numbers(), "101")
+
+
 def test_words_of_rw() -> None:
     work = Numbers().work
     assert [work(word).operation for word in ("read", "randwrite", "rw", "trim")] == [

@@ -287,6 +287,38 @@ class Think(Model):
     """Seconds of the pause in which the CPU is kept busy."""
 
 
+class Duplicates(Model):
+    """Written data of which a share occurs several times. It consists of units: the greatest common
+    divisor of the sizes that are written."""
+
+    percent: Annotated[int, Field(ge=1, le=100)]
+    """Units that have been written before, or will be by another thread."""
+    working_set: Annotated[int, Field(ge=1, le=1 << 40)] | None = None
+    """Units that they are drawn from: the first of its stream; absent: each is the one before."""
+    stream: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Of the thread's own units; threads of one stream write the same."""
+    streams: Annotated[int, Field(ge=1, le=65536)] = 1
+    """Streams that share the working set, from 0 on."""
+
+
+class Priority(Model):
+    """Priority of input and output, as of ioprio_set(2)."""
+
+    io_class: Literal["none", "realtime", "best-effort", "idle"]
+    level: Annotated[int, Field(ge=0, le=7)] = 0
+    """0 is the highest."""
+
+
+class CommandPriority(Priority):
+    """Priority of single operations."""
+
+    of: Literal["reads", "writes"]
+    bytes: BlockBytes | None = None
+    """Of operations of this size only."""
+    percent: Annotated[int, Field(ge=1, le=100)]
+    """Share of these operations; of several rows for the same ones, the first ones count first."""
+
+
 class DepthSearch(Model):
     """The largest depth at which enough operations are fast enough; the job ends with it."""
 
@@ -447,6 +479,8 @@ class IoPattern(Ruled):
             essential=False,
         ),
     ] = 0
+    duplicates: Duplicates | None = None
+    """Blocks then prove who wrote them, but not where they belong."""
     fill: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,512}$")] | None = None
     """Bytes, as hexadecimal digits, that written data repeats between its headers; absent: it is
     random."""
@@ -484,6 +518,12 @@ class IoPattern(Ruled):
     """Seconds before the first operation."""
     think: Think | None = None
     search: DepthSearch | None = None
+    priority: Priority | None = None
+    """Of the threads; absent: the one that they have."""
+    command_priorities: (
+        Annotated[list[CommandPriority], Field(min_length=1, max_length=256)] | None
+    ) = None
+    """Single operations whose priority is another one."""
     ramp_s: Annotated[float, Field(ge=0, le=1e6)] | None = None
     """Seconds of operations before the first sample; all samples are of one repetition then."""
     seed: Annotated[
@@ -539,6 +579,18 @@ class IoPattern(Ruled):
             because="is a part of rate",
         ),
         refuses({"register_only": Given(), "registered": False}, because="goes with registered"),
+        refuses(
+            {"command_priorities": Given()},
+            unless={"backend": ("libaio", "io_uring")},
+            because="goes with backends libaio and io_uring",
+        ),
+        refuses({"duplicates": Given(), "operation": "read"}, because="goes with writes"),
+        refuses(
+            {"duplicates": Given(), "verify": True},
+            because="goes without verify: equal blocks do not say where they belong",
+        ),
+        refuses({"duplicates": Given(), "fill": Given()}, because="goes without fill"),
+        refuses({"duplicates": Given(), "backend": GPU_BACKENDS}, because="goes with host memory"),
         refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
         Prunes("sqpoll", unless={"backend": "io_uring"}),
         Prunes("iopoll", unless={"backend": "io_uring"}),

@@ -517,7 +517,10 @@ def _buffer_bytes(pattern: IoPattern) -> int:
 
 _USUAL = ("run", "same", "random_percent", "stride", "by_turns", "delay_s")
 """Fields that identities leave out where they have their default."""
-_PARTS = ("distribution", "strided", "think", "search", "write_blocks")
+_PARTS = (
+    "distribution", "strided", "think", "search", "write_blocks", "priority", "command_priorities",
+    "duplicates",
+)  # fmt: skip
 """Fields with fields of their own, which identities have as one text."""
 
 

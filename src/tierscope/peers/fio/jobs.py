@@ -14,19 +14,34 @@ from tierscope.peers.fio.options import BY_NAME, Engine, RefusedError, Section, 
 from tierscope.peers.fio.values import Blocks, Work
 
 BOTTOMLESS = ("/dev/null", "/dev/zero")
-OF_FILE_ENGINES = frozenset({
+_OF_FILE_ENGINES = frozenset({
     "name", "description", "ioengine", "rw", "bs", "size", "filesize", "directory", "nrfiles",
     "openfiles", "numjobs", "group_reporting", "new_group", "stonewall", "wait_for", "unlink",
     "create_on_open", "cpus_allowed", "cpumask", "cpus_allowed_policy", "numa_cpu_nodes",
     "clat_percentiles", "lat_percentiles", "percentile_list", "disk_util", "kb_base",
 })  # fmt: skip
-"""Options that jobs of engines with an ``operation`` may have."""
+"""Options that jobs of engines with an ``operation`` honour."""
+_NOT_OF_FILE_ENGINES = frozenset({
+    "filename", "filename_format", "io_size", "number_ios", "loops", "runtime", "time_based",
+    "ramp_time", "startdelay", "rate", "rate_iops", "rate_min", "rate_iops_min", "thinktime",
+    "latency_target", "steadystate", "flow", "exitall", "verify", "fill_device", "prioclass",
+    "prio", "write_bw_log", "write_iops_log", "write_lat_log", "allow_file_create", "pre_read",
+})  # fmt: skip
+"""Options that would change what they measure; all others are about data, of which they move
+none."""
 _MOST_FILE_BYTES = 16 << 20
 _FALLOC = {"read": "fallocate-keep", "write": "fallocate", "trim": "punch-hole"}
 """Backends of ioengine=falloc by what its operations are called."""
+_CLASSES = ("none", "realtime", "best-effort", "idle")
+REAL_TIME, BEST_EFFORT = 1, 2
 LOGS = ("write_bw_log", "write_iops_log", "write_lat_log")
 Sizes = tuple[tuple[int, int], ...]
 """Block sizes with weights."""
+
+
+def priority_of(io_class: int, level: int) -> dict[str, Any]:
+    """Return a priority as plans have it."""
+    return {"io_class": _CLASSES[io_class], "level": level}
 
 
 def _mean(sizes: Sizes) -> float:
@@ -62,15 +77,21 @@ class Job:
         self.path = ""
         """The absolute path of its only file; empty: each clone has files in the directory."""
         self._find_files()
+        self.stream, self.streams = 0, 1
+        """Number of its first clone's data with duplicates, and of all that share a set."""
         self.size = self._size()
         """Bytes of data of a clone over all its files; None: the size of the file."""
         self._check_small_files()
+        self._check_duplicates()
         self.amount = self._amount()
         """Bytes that a clone moves; None: its size, ``loops`` times."""
         self._check_times()
         self.rate, self.write_rate = self._rates()
         """Operations a second of a clone, and the writes of them in a mix; 0: unlimited."""
         self._check_pace()
+        self.priority, self.command_priorities = self._priorities()
+        """Class and level of its threads, 0 where they are not changed, and of single operations,
+        as plans have them."""
         self._check_zones()
 
     def of(self, name: str) -> Any:
@@ -113,6 +134,15 @@ class Job:
         """Whether some of its operations are reads, writes or trims."""
         mixed = self.operation == "mix" and direction in ("read", "write")
         return mixed or self.operation == direction
+
+    @property
+    def priorities(self) -> list[tuple[int, int]]:
+        """Classes and levels that its operations may have, its threads' at first; empty: all have
+        the threads'."""
+        single = [
+            (_CLASSES.index(one["io_class"]), int(one["level"])) for one in self.command_priorities
+        ]
+        return list(dict.fromkeys([self.priority, *single])) if single else []
 
     @property
     def changes_space(self) -> bool:
@@ -196,7 +226,7 @@ class Job:
         lines = [
             f"{given.place}: ioengine={name} uses each file once, and takes no {option}"
             for option, given in self.values.items()
-            if option not in OF_FILE_ENGINES
+            if option in _NOT_OF_FILE_ENGINES and given.value != BY_NAME[option].default_value()
         ]
         if lines:
             raise RefusedError(lines)
@@ -285,6 +315,8 @@ class Job:
         return int(100 - writes.value)
 
     def _size(self) -> int | None:
+        if self.of("fill_device"):
+            return None
         size: int | None = self.of("size")
         if "filesize" not in self.values:
             return size
@@ -320,6 +352,69 @@ class Job:
         if bool(reads) != bool(writes):
             raise self.fail(name, "limits reads and writes of a mix, or neither; give both")
         return reads + writes, writes
+
+    def _check_duplicates(self) -> None:
+        percent, of_set = self.of("dedupe_percentage"), self.of("dedupe_mode") == "working_set"
+        if self.of("dedupe_global") and not of_set:
+            raise self.fail("dedupe_global", "needs dedupe_mode=working_set")
+        if not percent or not self.does("write"):
+            return
+        for name in ("verify", "buffer_pattern", "zero_buffers"):
+            if self.verify if name == "verify" else self.of(name):
+                raise self.fail(
+                    name,
+                    "goes without dedupe_percentage: equal blocks do not say where they belong",
+                )
+        own = self.of("dedupe_working_set_percentage")
+        if of_set and percent + own > 100:
+            raise self.fail(
+                "dedupe_percentage", f"{percent}, and {own} for the set of unique blocks "
+                "(dedupe_working_set_percentage), are more than 100",
+            )  # fmt: skip
+        if of_set and self.size is None:
+            raise self.fail("dedupe_mode", "a set of blocks is a part of size; give size")
+
+    def duplicates(self, number: int) -> dict[str, Any]:
+        """Return the duplicates in the data of a clone, as plans have them; empty: none."""
+        percent = self.of("dedupe_percentage")
+        if not percent or not self.does("write"):
+            return {}
+        found = {"percent": percent, "stream": self.stream + number, "streams": self.streams}
+        if self.of("dedupe_mode") == "repeat":
+            return found
+        unit = math.gcd(*(size for size, _weight in self.write_blocks or self.blocks))
+        share = self.of("dedupe_working_set_percentage")
+        return {**found, "working_set": max(1, (self.size or 0) * share // 100 // unit)}
+
+    def _priorities(self) -> tuple[tuple[int, int], list[dict[str, Any]]]:
+        named, level = self.of("prioclass"), self.of("prio")
+        own = (0, 0) if not named and level is None else (named or BEST_EFFORT, level or 0)
+        split, percents = self.of("cmdprio_bssplit"), self.of("cmdprio_percentage")
+        if split and any(percents):
+            raise self.fail("cmdprio_bssplit", "goes without cmdprio_percentage")
+        found: list[dict[str, Any]] = []
+        usual = zip(self.of("cmdprio_class"), self.of("cmdprio"), strict=True)
+        for number, (direction, (io_class, at)) in enumerate(
+            zip(("read", "write"), usual, strict=True)
+        ):
+            default = (io_class or REAL_TIME, at)
+            shares = [(one.bytes, one.percent, one.named) for one in split[number]] if split else (
+                [(None, percents[number], None)] if percents[number] else []
+            )  # fmt: skip
+            found += [
+                {
+                    "of": f"{direction}s",
+                    **({"bytes": size} if size else {}),
+                    "percent": percent,
+                    **priority_of(*(own_one or default)),
+                }
+                for size, percent, own_one in shares
+                if self.does(direction)
+            ]
+        if found and self.backend not in ("libaio", "io_uring"):
+            name = "cmdprio_bssplit" if split else "cmdprio_percentage"
+            raise self.fail(name, f"needs ioengine=libaio or io_uring, not {self.engine.name}")
+        return own, found
 
     def _check_pace(self) -> None:
         if self.of("thinktime_spin") > self.of("thinktime"):
@@ -371,6 +466,11 @@ class Job:
         """Yield remarks on options that change nothing or work differently."""
         if self.engine.remark:
             yield f"ioengine={self.engine.name} {self.engine.remark}"
+        if self.engine.operation:
+            others = [name for name in self.values if name not in _OF_FILE_ENGINES]
+            if others:
+                yield f"{', '.join(others)}: no data is moved by ioengine={self.engine.name}"
+            return
         reads = self.work.operation == "read"
         single = f"ioengine={self.engine.name} has one operation in flight"
         without_effect = {
@@ -382,6 +482,8 @@ class Job:
         for name, why in without_effect.items():
             if why and self.of(name):
                 yield f"{name}={self.of(name):g} changes nothing: {why}"
+        if self.of("fill_device") and "size" in self.values:
+            yield f"size={self.of('size')} changes nothing: fill_device says how much there is"
         if self.of("time_based") and not self.time_based:
             yield "time_based changes nothing: there is no runtime"
         logged = any(self.log(name) for name in LOGS)

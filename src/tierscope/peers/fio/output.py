@@ -160,6 +160,8 @@ class Direction:
     submission: Times
     completion: Times
     latency: Times
+    priorities: dict[tuple[int, int], Times]
+    """Completions by class and level, of those that any operation had; empty where all had one."""
 
     @property
     def bandwidth(self) -> float:
@@ -375,7 +377,30 @@ def _direction(name: str, seen: Seen, entry: list[Clone], seconds: float) -> Dir
         submission=times("submission_latency"),
         completion=times_of(completions),
         latency=times("io_latency"),
+        priorities=_by_priority(name, seen, parts),
     )
+
+
+def _by_priority(
+    name: str, seen: Seen, parts: Sequence[tuple[Clone, str]]
+) -> dict[tuple[int, int], Times]:
+    """Return completions by priority, as fio has them only where there are two or more."""
+    found: dict[tuple[int, int], list[Histogram]] = {}
+    for clone, _part in parts:
+        for priority in clone.job.priorities:
+            own = seen.times(
+                "completion_latency", clone, priority_part(seen.stage, clone, name, priority)
+            )
+            found.setdefault(priority, []).append(own)
+    times = {priority: times_of(each) for priority, each in found.items()}
+    kept = {priority: one for priority, one in times.items() if one.number}
+    return kept if len(kept) > 1 else {}
+
+
+def priority_part(stage: Stage, clone: Clone, name: str, priority: tuple[int, int]) -> str:
+    """Return the part of the completions of a clone that are of one direction and priority."""
+    before = "" if len(stage.clones) == 1 else f"{clone.part} "
+    return f"{before}{name} prio {priority[0]}/{priority[1]}"
 
 
 def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
@@ -557,6 +582,14 @@ def _direction_json(
         ("lat_ns", found.latency, job.of("lat_percentiles")),
     )
     percentiles = job.of("percentile_list")
+    prios = [
+        {
+            "prioclass": one[0],
+            "prio": one[1],
+            "clat_ns": {**_summary(each), **_percentiles(each, percentiles, bins)},
+        }
+        for one, each in found.priorities.items()
+    ]
     return {
         "io_bytes": found.bytes,
         "io_kbytes": found.bytes // _KIB,
@@ -571,6 +604,7 @@ def _direction_json(
             name: {**_summary(one), **(_percentiles(one, percentiles, bins) if wanted else {})}
             for name, one, wanted in times
         },
+        **({"prios": prios} if prios else {}),
         "bw_min": round(bandwidth.least / _KIB),
         "bw_max": round(bandwidth.most / _KIB),
         "bw_agg": 100 * bandwidth.mean / whole if whole else 0.0,
@@ -685,9 +719,15 @@ def _direction_lines(name: str, found: Direction, result: Result) -> Iterator[st
         yield _times("slat", found.submission)
     yield _times("clat", found.completion)
     yield _times(" lat", found.latency)
+    for (io_class, level), times in found.priorities.items():
+        yield _times(f"clat prio {io_class}/{level}", times)
     job = result.clones[0].job
     if job.of("clat_percentiles"):
         yield from _percentile_lines("clat", found.completion, job.of("percentile_list"))
+        for (io_class, level), times in found.priorities.items():
+            share = 100 * times.number / found.completion.number
+            name = f"clat prio {io_class}/{level} ({share:.2f}% of IOs)"
+            yield from _percentile_lines(name, times, job.of("percentile_list"))
     if job.of("lat_percentiles"):
         yield from _percentile_lines("lat", found.latency, job.of("percentile_list"))
     bandwidth, rates = spread(found.bandwidths), spread(found.iops)

@@ -9,6 +9,7 @@ from typing import Any
 from tierscope.engine.targets import path_facts
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
+from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Node, Topology
 from tierscope.peers.drop_in import (
     cpus_of_gpu,
@@ -22,13 +23,14 @@ from tierscope.peers.drop_in import (
     refuse_overwriting,
     usable_cpus,
 )
-from tierscope.peers.fio.jobs import LOGS, Job
+from tierscope.peers.fio.jobs import LOGS, Job, priority_of
 from tierscope.peers.fio.values import Spread, Steadiness
 from tierscope.plans.gpu import require_gpus
 
 MAX_CLONES = 256
 """Threads of jobs that run together."""
 _LEAST_FILE = 4096
+_METADATA_BYTES = 2 << 20
 _OPERATIONS = 4
 """Of each average where a rate is low, so that few of them are of nothing."""
 _STEADY_S = 1.0
@@ -105,7 +107,17 @@ def stages(jobs: Sequence[Job]) -> list[Stage]:
         _add(found[-1], job, group)
     for stage in found:
         _check(stage)
+    _number_streams([clone.job for stage in found for clone in stage.clones])
     return found
+
+
+def _number_streams(jobs: Sequence[Job]) -> None:
+    """Give each clone's data a number, those that share a set of blocks (dedupe_global) first."""
+    together = [job for job in jobs if job.of("dedupe_global")]
+    every = [*together, *(job for job in jobs if not job.of("dedupe_global"))]
+    for job in dict.fromkeys(every):
+        job.stream = every.index(job)
+        job.streams = len(together) if job.of("dedupe_global") else 1
 
 
 def _waits(job: Job, before: Sequence[Stage]) -> bool:
@@ -250,14 +262,7 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     if as_it_is and not path:
         path = f"{job.directory}/{stem}0"
     offset = job.of("offset") + clone.number * job.of("offset_increment")
-    size = _size(job, facts.kind, facts.size, offset)
-    end = None if job.size is None else max(_LEAST_FILE, offset + size)
-    kept = facts.size if path and facts.kind != "missing" else None
-    if kept is not None and end is not None and kept < end:
-        raise UserError(
-            f"{job.place}: {facts.path} has {kept} bytes, and {end} are needed; remove it, "
-            "or make size smaller"
-        )
+    size, end = _extent(job, facts, offset, by_name=bool(path))
     return Target(
         clone=clone,
         path=facts.real if facts.kind == "block" else path,
@@ -320,6 +325,38 @@ def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
             f"operation of {job.largest}"
         )
     return found
+
+
+def _extent(job: Job, facts: PathFacts, offset: int, by_name: bool) -> tuple[int, int | None]:
+    """Return the bytes of each file that are used, and those that it has to have; None: as many as
+    it has. ``by_name``: the path is that of its only file."""
+    there = facts.kind != "missing"
+    if job.of("fill_device"):
+        size = facts.size if there and facts.size else _free(job, facts)
+        return size, size
+    size = _size(job, facts.kind, facts.size, offset)
+    end = None if job.size is None else max(_LEAST_FILE, offset + size)
+    kept = facts.size if by_name and there else None
+    if kept is not None and end is not None and kept < end:
+        raise UserError(
+            f"{job.place}: {facts.path} has {kept} bytes, and {end} are needed; remove it, "
+            "or make size smaller"
+        )
+    return size, end
+
+
+def _free(job: Job, facts: PathFacts) -> int:
+    """Return the bytes that are free beside the twentieth that stays so (engine/storage/fill.h),
+    and a little for the file's own metadata."""
+    free, whole = facts.free_bytes or 0, facts.total_bytes or 0
+    files = job.of("nrfiles") * job.of("numjobs")
+    each: int = (free - whole // 20 - _METADATA_BYTES) // files // job.largest * job.largest
+    if each < job.largest:
+        raise job.fail(
+            "fill_device",
+            f"{facts.path}: {free} of {whole} bytes are free, and a twentieth stays free",
+        )
+    return each
 
 
 def buffered_foreign(targets: Sequence[Target]) -> list[str]:
@@ -424,6 +461,7 @@ def _pattern(target: Target) -> dict[str, Any]:
         "sqpoll": job.of("sqthread_poll"),
         "iopoll": job.of("hipri"),
         **_stores(job),
+        **_priorities(job),
         "offset": target.offset,
         "range": target.size,
         "seed": job.seed,
@@ -432,6 +470,8 @@ def _pattern(target: Target) -> dict[str, Any]:
         "cache": "warm" if job.of("pre_read") else "cold" if job.of("invalidate") else "as-found",
         **_writes(job),
     }
+    if duplicates := job.duplicates(target.clone.number):
+        found["duplicates"] = duplicates
     if job.operation == "mix":
         found["read_percent"] = job.reads_percent
     if len(job.blocks) > 1:
@@ -507,6 +547,12 @@ def _pace(job: Job) -> dict[str, Any]:
             "window_s": job.of("latency_window"),
         }
     return found
+
+
+def _priorities(job: Job) -> dict[str, Any]:
+    own = {"priority": priority_of(*job.priority)} if any(job.priority) else {}
+    single = {"command_priorities": job.command_priorities} if job.command_priorities else {}
+    return {**own, **single}
 
 
 def _stores(job: Job) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """fio's values: numbers with units, times, lists, shares of block sizes."""
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,6 +15,8 @@ from tierscope.plans.grammar import as_float, format_size
 _LARGEST = 1 << 60
 _DIGITS = 40
 _NUMBER = re.compile(r"(0x[0-9a-f]+|\d+)\s*(?:([kmgtp])(i)?)?b?", re.ASCII | re.IGNORECASE)
+_MOST_CLASS, _LOWEST_LEVEL = 3, 7
+"""Of priorities of I/O: idle, and the last to be served."""
 _SHARE = re.compile("[0-9]{1,3}")
 _TIME = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0,
@@ -68,6 +72,16 @@ class Blocks:
     reads: tuple[tuple[int, int], ...]
     writes: tuple[tuple[int, int], ...]
     trims: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class PriorityShare:
+    """A share of the operations of a size that has a priority of its own."""
+
+    bytes: int
+    percent: int
+    named: tuple[int, int] | None
+    """Class and level; None: those of ``cmdprio_class`` and ``cmdprio``."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,31 @@ class Numbers:
         """Parse a limit for reads, writes and trims alike, or apart by commas; 0: none."""
         return tuple(self.amount(word) if word else 0 for word in _directions(text))
 
+    def priorities(self, text: str) -> tuple[tuple[PriorityShare, ...], ...]:
+        """Parse ``64k/100:1m/0`` or, with class and level, ``64k/25/1/1:64k/75/3/2``, for reads and
+        writes alike or apart by a comma."""
+        return tuple(self._priority_shares(word) for word in _directions(text)[:2])
+
+    def _priority_shares(self, text: str) -> tuple[PriorityShare, ...]:
+        found: list[PriorityShare] = []
+        for word in text.split(":"):
+            size, *given = word.split("/")
+            if len(given) not in (1, 3) or not all(map(_SHARE.fullmatch, given)):
+                raise UserError(
+                    f"'{word}' is not SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL such as 64k/25/1/1"
+                )
+            percent, *rest = map(int, given)
+            if rest and not (rest[0] <= _MOST_CLASS and rest[1] <= _LOWEST_LEVEL):
+                raise UserError(f"'{word}': classes are 0 to 3, and levels 0 to 7")
+            named = (rest[0], rest[1]) if rest else None
+            found.append(PriorityShare(self.block(size), percent, named))
+        sums: Counter[int] = Counter()
+        for one in found:
+            sums[one.bytes] += one.percent
+            if sums[one.bytes] > 100:
+                raise UserError(f"'{text}': shares of {format_size(one.bytes)} are above 100%")
+        return tuple(one for one in found if one.percent)
+
     def work(self, text: str) -> Work:
         """Parse ``rw``: ``read``, ``read:8k`` (bytes left out), ``randread:8`` (of one offset)."""
         word, sign, modifier = text.partition(":")
@@ -203,6 +242,19 @@ class Numbers:
                 "name sizes with bssplit"
             )
         return tuple((low * count, 1) for count in range(1, high // low + 1))
+
+
+def each_direction(low: int, high: int) -> Callable[[Numbers, str], tuple[int, int]]:
+    """Return a parser of a whole number for reads and writes alike, or apart by a comma."""
+
+    def parse(_numbers: Numbers, text: str) -> tuple[int, int]:
+        words = _directions(text)
+        for word in words:
+            if not word.isdecimal() or not word.isascii() or not low <= int(word[:9]) <= high:
+                raise UserError(f"'{text}' is not a whole number from {low} to {high}, or two")
+        return int(words[0]), int(words[1])
+
+    return parse
 
 
 def _directions(text: str) -> list[str]:
