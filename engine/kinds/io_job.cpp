@@ -24,6 +24,16 @@ std::uint32_t cell_bytes_of(const IoWork& spec) {
   return cell_bytes_for(step);
 }
 
+// Nothing orders the stores of several threads to the same place of a mapping: so all threads store
+// the same there, and whatever mixes is a whole cell.
+void same_in_all_cells(std::span<std::byte> buffer, std::uint32_t cell_bytes, int compressible) {
+  const std::span<std::byte> first = buffer.first(cell_bytes);
+  prepare(first, 1, compressible, cell_bytes);
+  for (std::size_t at = cell_bytes; at < buffer.size(); at += cell_bytes) {
+    std::ranges::copy(first, buffer.subspan(at).begin());
+  }
+}
+
 IoRule rule_of(const IoWork& spec, bool own_ends) {
   const auto threads = static_cast<double>(spec.threads);
   IoRule rule{.backend = spec.backend,
@@ -173,7 +183,9 @@ void IoJob::fill_buffers(std::size_t index) {
 
 void IoJob::make_contents(std::span<std::byte> buffer, std::uint64_t seed) const {
   const std::uint32_t cell_bytes = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-  if (spec_.fill.empty()) {
+  if (spec_.fill.empty() && spec_.backend->maps) {
+    same_in_all_cells(buffer, cell_bytes, spec_.compressible);
+  } else if (spec_.fill.empty()) {
     tierscope::prepare(buffer, seed, spec_.compressible, cell_bytes);
   } else {
     tierscope::repeat(buffer, std::as_bytes(std::span(spec_.fill)), cell_bytes);

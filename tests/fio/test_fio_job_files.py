@@ -238,6 +238,7 @@ REFUSED = {
     "dedupe_global=1": "needs dedupe_mode=working_set",
     "dedupe_percentage=96\ndedupe_mode=working_set\nrw=write": "are more than 100",
     "verify=md5\ndedupe_percentage=5\nrw=write": "do not say where they belong",
+    "dedupe_percentage=5\nrw=write\nioengine=mmap": "does not go with ioengine=mmap",
     "fill_device=1\nioengine=filestat": "takes no fill_device",
     "rw=trim": "goes with ioengine=falloc",
     "ioengine=falloc\nrw=rw": "takes reads, writes or trims",

@@ -470,6 +470,15 @@ def test_a_file_system_is_filled_but_for_a_twentieth(fio: Fio, tmp_path: Path) -
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.parametrize("engine", ["mmap", "libpmem", "dev-dax"])
+def test_threads_that_store_to_the_same_place_leave_whole_blocks(fio: Fio, engine: str) -> None:
+    words = f"--name=a --filename=d --size=4m --numjobs=8 --ioengine={engine} --bs=2m"
+    for rw in ("randwrite --number_ios=200", "randread", "write --bsrange=4k-64k"):
+        done = fio(*words.split(), *f"--rw={rw}".split(), "--verify=md5")
+        assert done.returncode == 0, done.stderr
+        assert "verified: " in done.stderr
+
+
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:
     words = "--name=a --ioengine=null --rw=randread --size=100g --number_ios=1000"
     done = fio(*words.split(), "--output-format=json")

@@ -590,7 +590,10 @@ class IoPattern(Ruled):
             because="goes without verify: equal blocks do not say where they belong",
         ),
         refuses({"duplicates": Given(), "fill": Given()}, because="goes without fill"),
-        refuses({"duplicates": Given(), "backend": GPU_BACKENDS}, because="goes with host memory"),
+        refuses(
+            {"duplicates": Given(), "backend": (*GPU_BACKENDS, *MAPPED)},
+            because="goes with system calls that write host memory",
+        ),
         refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
         Prunes("sqpoll", unless={"backend": "io_uring"}),
         Prunes("iopoll", unless={"backend": "io_uring"}),

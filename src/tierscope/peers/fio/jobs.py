@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import UserError
-from tierscope.model.io import CHANGING_SPACE, SYNCHRONOUS
+from tierscope.model.io import CHANGING_SPACE, GPU_BACKENDS, MAPPED, SYNCHRONOUS
 from tierscope.peers.drop_in import absolute, is_device, refuse_device
 from tierscope.peers.fio.options import BY_NAME, Engine, RefusedError, Section, parsed
 from tierscope.peers.fio.values import Blocks, Work
@@ -365,6 +365,8 @@ class Job:
                     name,
                     "goes without dedupe_percentage: equal blocks do not say where they belong",
                 )
+        if self.backend in (*MAPPED, *GPU_BACKENDS):
+            raise self.fail("dedupe_percentage", f"does not go with ioengine={self.engine.name}")
         own = self.of("dedupe_working_set_percentage")
         if of_set and percent + own > 100:
             raise self.fail(
