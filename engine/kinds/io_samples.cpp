@@ -1,5 +1,7 @@
 #include "kinds/io_samples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -55,13 +57,13 @@ void IoSamples::add_priorities(const IoSpec& spec, std::size_t job) {
   const IoRule rule{.priority = work.priority, .command_priorities = work.command_priorities};
   const std::vector<IoPriority> found = rule.priorities();
   for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::string said = text_of(found[i]);
-    if (work.pattern.reads()) {
-      priorities_.push_back({.name = before + "read " + said, .job = job, .number = i});
-    }
-    if (work.pattern.writes()) {
+    for (const bool writes : {false, true}) {
+      if (!(writes ? work.pattern.writes() : work.pattern.reads())) continue;
       priorities_.push_back(
-          {.name = before + "write " + said, .job = job, .number = i, .writes = true});
+          {.name = fmt::format("{}{} {}", before, writes ? "write" : "read", text_of(found[i])),
+           .job = job,
+           .number = i,
+           .writes = writes});
     }
   }
 }

@@ -340,9 +340,9 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   OperationTimes& times = now_->times(operation.write);
   times.latency.record(latency);
   if (!rule_.backend->synchronous) {
-    const std::uint64_t completion = not_negative(ended - submitted_ns_[slot]);
-    times.completion.record(completion);
-    if (!priorities_.empty()) note_priority(operation, completion);
+    const std::uint64_t completion_ns = not_negative(ended - submitted_ns_[slot]);
+    times.completion.record(completion_ns);
+    if (!priorities_.empty()) note_priority(operation, completion_ns);
   }
   if (operation.write) {
     ++now_->writes;
@@ -391,6 +391,10 @@ void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
         Cause::kStorage, what + ": the file system refuses it (EINVAL)",
         "direct I/O needs offsets and sizes that are multiples of the device's block; "
         "say --direct no, or larger blocks");
+  }
+  if (result == -EOPNOTSUPP) {
+    throw Unavailable(Cause::kStorage, what + ": its file system cannot do that (EOPNOTSUPP)",
+                      "name a directory on another file system");
   }
   if (result < 0) {
     throw Failure(fmt::format("{}: {}", what, strerror(static_cast<int>(-result))),
