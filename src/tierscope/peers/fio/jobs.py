@@ -11,7 +11,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.io import CHANGING_SPACE, GPU_BACKENDS, MAPPED, SYNCHRONOUS
 from tierscope.peers.drop_in import absolute, is_device, refuse_device
 from tierscope.peers.fio.options import BY_NAME, Engine, RefusedError, Section, parsed
-from tierscope.peers.fio.values import Blocks, Work
+from tierscope.peers.fio.values import Blocks, PriorityShare, Work
 
 BOTTOMLESS = ("/dev/null", "/dev/zero")
 _OF_FILE_ENGINES = frozenset({
@@ -394,29 +394,29 @@ class Job:
         split, percents = self.of("cmdprio_bssplit"), self.of("cmdprio_percentage")
         if split and any(percents):
             raise self.fail("cmdprio_bssplit", "goes without cmdprio_percentage")
-        found: list[dict[str, Any]] = []
-        usual = zip(self.of("cmdprio_class"), self.of("cmdprio"), strict=True)
-        for number, (direction, (io_class, at)) in enumerate(
-            zip(("read", "write"), usual, strict=True)
-        ):
-            default = (io_class or REAL_TIME, at)
-            shares = [(one.bytes, one.percent, one.named) for one in split[number]] if split else (
-                [(None, percents[number], None)] if percents[number] else []
-            )  # fmt: skip
-            found += [
-                {
-                    "of": f"{direction}s",
-                    **({"bytes": size} if size else {}),
-                    "percent": percent,
-                    **priority_of(*(own_one or default)),
-                }
-                for size, percent, own_one in shares
-                if self.does(direction)
-            ]
+        shares = split or [
+            [PriorityShare(None, percent, None)] if percent else [] for percent in percents
+        ]
+        found = [
+            self._command_priority(number, share)
+            for number, direction in enumerate(("read", "write"))
+            for share in shares[number]
+            if self.does(direction)
+        ]
         if found and self.backend not in ("libaio", "io_uring"):
             name = "cmdprio_bssplit" if split else "cmdprio_percentage"
             raise self.fail(name, f"needs ioengine=libaio or io_uring, not {self.engine.name}")
         return own, found
+
+    def _command_priority(self, number: int, share: PriorityShare) -> dict[str, Any]:
+        """Return the priority of a share of the reads (0) or writes (1), as plans have it."""
+        usual = (self.of("cmdprio_class")[number] or REAL_TIME, self.of("cmdprio")[number])
+        return {
+            "of": ("reads", "writes")[number],
+            **({"bytes": share.bytes} if share.bytes else {}),
+            "percent": share.percent,
+            **priority_of(*(share.named or usual)),
+        }
 
     def _check_pace(self) -> None:
         if self.of("thinktime_spin") > self.of("thinktime"):

@@ -76,9 +76,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class PriorityShare:
-    """A share of the operations of a size that has a priority of its own."""
+    """A share of operations that has a priority of its own."""
 
-    bytes: int
+    bytes: int | None
+    """Of operations of this size; None: of all."""
     percent: int
     named: tuple[int, int] | None
     """Class and level; None: those of ``cmdprio_class`` and ``cmdprio``."""
@@ -169,6 +170,7 @@ class Numbers:
 
     def _priority_shares(self, text: str) -> tuple[PriorityShare, ...]:
         found: list[PriorityShare] = []
+        sums: Counter[int] = Counter()
         for word in text.split(":"):
             size, *given = word.split("/")
             if len(given) not in (1, 3) or not all(map(_SHARE.fullmatch, given)):
@@ -178,13 +180,11 @@ class Numbers:
             percent, *rest = map(int, given)
             if rest and not (rest[0] <= _MOST_CLASS and rest[1] <= _LOWEST_LEVEL):
                 raise UserError(f"'{word}': classes are 0 to 3, and levels 0 to 7")
-            named = (rest[0], rest[1]) if rest else None
-            found.append(PriorityShare(self.block(size), percent, named))
-        sums: Counter[int] = Counter()
-        for one in found:
-            sums[one.bytes] += one.percent
-            if sums[one.bytes] > 100:
-                raise UserError(f"'{text}': shares of {format_size(one.bytes)} are above 100%")
+            block = self.block(size)
+            sums[block] += percent
+            if sums[block] > 100:
+                raise UserError(f"'{text}': shares of {format_size(block)} are above 100%")
+            found.append(PriorityShare(block, percent, (rest[0], rest[1]) if rest else None))
         return tuple(one for one in found if one.percent)
 
     def work(self, text: str) -> Work:
