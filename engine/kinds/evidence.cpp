@@ -103,6 +103,15 @@ void add_cpus(std::span<const Worker> workers, const CpuSets& sets,
                   sets.size(), at_once, at_once == 1 ? "" : "s"));
 }
 
+nlohmann::ordered_json usage_evidence(const ThreadUsage& usage, double worked_s) {
+  return {{"worked_s", worked_s},
+          {"user_s", usage.user_s},
+          {"system_s", usage.system_s},
+          {"switches", usage.switches},
+          {"major_faults", usage.major_faults},
+          {"minor_faults", usage.minor_faults}};
+}
+
 TrafficCheck::TrafficCheck(const Moved& so_far, const TrafficCounters& counters)
     : counters_(counters), moved_(so_far), counted_(counters.read()) {}
 

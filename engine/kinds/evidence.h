@@ -13,6 +13,7 @@
 #include "memory/persistent.h"
 #include "memory/region.h"
 #include "memory/traffic_counters.h"
+#include "threads/usage.h"
 #include "threads/window.h"
 
 namespace tierscope {
@@ -50,6 +51,9 @@ std::vector<int> cpus_of(std::span<const Worker> workers);
 // Adds the evidence "cpus", and "cpus_seen" and a note where threads share CPUs.
 void add_cpus(std::span<const Worker> workers, const CpuSets& sets,
               nlohmann::ordered_json& evidence);
+
+// What the kernel counted of threads, and for how many seconds they worked.
+nlohmann::ordered_json usage_evidence(const ThreadUsage& usage, double worked_s);
 
 // Bytes that a measurement's threads moved so far: as the program asked, and as the bus should see
 // where that is known.

@@ -1,5 +1,6 @@
 // Operations on small files: create, open, stat, read, list, unlink.
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -7,19 +8,21 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "errors.h"
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "interrupt.h"
+#include "kinds/evidence.h"
 #include "kinds/io_spec.h"
 #include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 #include "storage/small_files.h"
+#include "threads/cpu_sets.h"
 #include "threads/disturbance.h"
+#include "threads/usage.h"
 
 namespace tierscope {
 namespace {
@@ -28,7 +31,7 @@ enum class FileOperation { kCreate, kOpen, kStat, kRead, kList, kUnlink };
 
 struct FilesSpec {
   SamplingRule sampling;
-  std::vector<int> cpus;  // One a thread.
+  CpuSets threads;  // The CPUs that each may run on.
   std::string directory;
   FileOperation operation;
   std::uint64_t bytes;  // Of each file.
@@ -36,6 +39,7 @@ struct FilesSpec {
   bool shared;          // One directory for all threads, who have their shares of its files.
   FileSync sync;
   bool large;
+  bool own_ends;  // A repetition is one sample, in which each thread uses each of its files once.
 };
 
 // A thread with its files, the numbers first to last - 1 of a directory.
@@ -52,6 +56,10 @@ struct Worker {
   std::int64_t end_ns;
   double lost_s;
   Histogram latency;
+  ThreadUsage usage;
+  int cpu = -1;  // On which it ended.
+
+  double seconds() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
 };
 
 class Files : public State {
@@ -63,7 +71,7 @@ class Files : public State {
   void open(Leases& leases) override {
     const double begin = now_seconds();
     directories_.clear();
-    const std::size_t threads = spec_.cpus.size();
+    const std::size_t threads = spec_.threads.size();
     const std::size_t directories = spec_.shared ? 1 : threads;
     check_room(spec_.directory, directories * spec_.count, spec_.bytes, spec_.large);
     for (std::size_t i = 0; i < directories; ++i) {
@@ -79,8 +87,7 @@ class Files : public State {
       workers_[i].last = spec_.count * (share + 1) / shares;
       workers_[i].buffer.resize(spec_.bytes + 1);
     }
-    team_ = &leases.team(spec_.cpus);
-    one_a_cpu_ = std::set(spec_.cpus.begin(), spec_.cpus.end()).size() == threads;
+    team_ = &leases.team(spec_.threads);
     operations_ = 0;
     team_->run([this](int thread) {
       workers_[static_cast<std::size_t>(thread)].queue = watch_run_queue(*team_, thread);
@@ -90,25 +97,46 @@ class Files : public State {
   }
 
   std::vector<Series> series() override {
-    return {{.name = "windows",
-             .columns = {{.metric = "operations", .part = ""}},
-             .take = [this] { return take(); },
-             .watched_cpus = watched_cpus(*team_),
-             .distributions = {{.metric = "io_latency", .part = ""}},
-             .keep_disturbed = true}};
+    Series series{.name = spec_.own_ends ? "passes" : "windows",
+                  .take = [this] { return take(); },
+                  .samples = spec_.own_ends ? 1 : 0,
+                  .watched_cpus = watched_cpus(*team_),
+                  .keep_disturbed = true};
+    for (const std::string& part : parts()) {
+      series.columns.push_back({.metric = "operations", .part = part});
+      series.distributions.push_back({.metric = "io_latency", .part = part});
+    }
+    return {series};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
-    evidence["cpus"] = spec_.cpus;
-    evidence["small_files"] = {{"directories", directories_.size()},
-                               {"files", directories_.size() * spec_.count},
-                               {"operations", operations_},
-                               {"caches", "warm"},
-                               {"set_up_s", set_up_s_}};
+    for (const Worker& worker : workers_) evidence["cpus"].push_back(worker.cpu);
+    nlohmann::ordered_json& small_files = evidence["small_files"];
+    small_files = {{"directories", directories_.size()},
+                   {"files", directories_.size() * spec_.count},
+                   {"operations", operations_},
+                   {"caches", "warm"},
+                   {"set_up_s", set_up_s_}};
+    for (const Worker& worker : workers_) {
+      if (!spec_.own_ends) break;
+      nlohmann::ordered_json thread = usage_evidence(worker.usage, worker.seconds());
+      thread["operations"] = worker.operations;
+      small_files["threads"].push_back(std::move(thread));
+    }
     directories_.clear();
   }
 
  private:
+  // Of figures: all threads and, where each has an end of its own, each.
+  std::vector<std::string> parts() const {
+    std::vector<std::string> found{""};
+    if (!spec_.own_ends || spec_.threads.size() == 1) return found;
+    for (std::size_t i = 0; i < spec_.threads.size(); ++i) {
+      found.push_back(fmt::format("thread {}", i));
+    }
+    return found;
+  }
+
   // Files are there, or not, as the next sample needs them, and those that it unlinks are the ones
   // that were made; untimed.
   void restore() {
@@ -133,8 +161,9 @@ class Files : public State {
   }
 
   // Threads work until the time is over or, where operations use files up, the first of them has
-  // none left. The rate is all of their operations over the time from the first one's begin to the
-  // last one's end: where there are more threads than CPUs, some work while others wait.
+  // none left; with own_ends until each has used its files. The rate is all of their operations
+  // over the time from the first one's begin to the last one's end: where there are more threads
+  // than CPUs, some work while others wait.
   Sample take() {
     const bool uses_up =
         spec_.operation == FileOperation::kCreate || spec_.operation == FileOperation::kUnlink;
@@ -152,14 +181,18 @@ class Files : public State {
       begin = std::min(begin, worker.begin_ns);
       end = std::max(end, worker.end_ns);
       latency.add(worker.latency);
-      const auto own_s = static_cast<double>(worker.end_ns - worker.begin_ns) * 1e-9;
-      sample.lost_share = std::max(sample.lost_share, worker.lost_s / own_s);
+      sample.lost_share = std::max(sample.lost_share, worker.lost_s / worker.seconds());
     }
     operations_ += operations;
     sample.start_s = static_cast<double>(begin) * 1e-9;
     sample.duration_s = static_cast<double>(end - begin) * 1e-9;
     sample.histograms.push_back(latency.counts());
     sample.values = {static_cast<double>(operations) / sample.duration_s};
+    if (parts().size() == 1) return sample;
+    for (const Worker& worker : workers_) {
+      sample.values.push_back(static_cast<double>(worker.operations) / worker.seconds());
+      sample.histograms.push_back(worker.latency.counts());
+    }
     return sample;
   }
 
@@ -167,8 +200,9 @@ class Files : public State {
     const auto most_ns = static_cast<std::int64_t>(spec_.sampling.sample_s * 1e9);
     worker.operations = 0;
     worker.latency.clear();
-    if (uses_up) worker.next = worker.first;
-    if (one_a_cpu_) team_->pass_gate();
+    if (uses_up || spec_.own_ends) worker.next = worker.first;
+    if (!team_->shares_cpus()) team_->pass_gate();
+    const ThreadUsage before = usage_of_thread();
     if (worker.queue) worker.queue->lost_s();  // Before the sample.
     worker.begin_ns = now_ns();
     std::int64_t spent_ns = 0;
@@ -181,10 +215,13 @@ class Files : public State {
       ++worker.operations;
       if (worker.next == worker.last) {
         worker.next = worker.first;
-        if (uses_up) break;
+        if (uses_up || spec_.own_ends) break;
       }
-    } while (spent_ns < most_ns && !over.load(std::memory_order_relaxed));
+    } while (spec_.own_ends || (spent_ns < most_ns && !over.load(std::memory_order_relaxed)));
     worker.end_ns = now_ns();
+    worker.usage = usage_of_thread();
+    worker.usage.add(before, -1);
+    worker.cpu = sched_getcpu();
     worker.lost_s = worker.queue ? worker.queue->lost_s() : 0;
     over.store(true, std::memory_order_relaxed);
   }
@@ -210,7 +247,6 @@ class Files : public State {
   std::vector<std::unique_ptr<SmallFiles>> directories_;
   std::vector<Worker> workers_;  // One a thread.
   Team* team_ = nullptr;
-  bool one_a_cpu_ = false;  // Threads that share a CPU must not spin for each other.
   std::uint64_t operations_ = 0;
   double set_up_s_ = 0;
 };
@@ -239,11 +275,13 @@ void read_pattern(const ObjectReader& pattern, FilesSpec& spec) {
 MakeState parse_files(const ObjectReader& measurement) {
   FilesSpec spec{};
   spec.sampling = read_sampling(measurement);
-  spec.cpus = measurement.integers("cpus");
+  spec.threads = read_threads(measurement);
   spec.directory = measurement.text("directory");
   spec.large = measurement.boolean("large");
+  spec.own_ends = measurement.boolean("own_ends");
   read_pattern(measurement.object("pattern"), spec);
-  measurement.check(tables::kFilesSpecPatternFiles, !spec.shared || spec.count >= spec.cpus.size());
+  measurement.check(tables::kFilesSpecPatternFiles,
+                    !spec.shared || spec.count >= spec.threads.size());
   return [spec = std::move(spec)] { return std::make_unique<Files>(spec); };
 }
 

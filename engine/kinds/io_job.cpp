@@ -17,11 +17,21 @@ namespace {
 // each write, inside the figure: that is done only where every block is verified.
 std::uint32_t cell_bytes_of(const IoWork& spec) {
   if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
-  if (!spec.backend->moves) return 0;
+  if (!spec.backend->moves || spec.duplicates) return 0;
   const IoPattern& pattern = spec.pattern;
   std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
   for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
   return cell_bytes_for(step);
+}
+
+// Nothing orders the stores of several threads to the same place of a mapping: so all threads store
+// the same there, and whatever mixes is a whole cell.
+void same_in_all_cells(std::span<std::byte> buffer, std::uint32_t cell_bytes, int compressible) {
+  const std::span<std::byte> first = buffer.first(cell_bytes);
+  prepare(first, 1, compressible, cell_bytes);
+  for (std::size_t at = cell_bytes; at < buffer.size(); at += cell_bytes) {
+    std::ranges::copy(first, buffer.subspan(at).begin());
+  }
 }
 
 IoRule rule_of(const IoWork& spec, bool own_ends) {
@@ -39,7 +49,9 @@ IoRule rule_of(const IoWork& spec, bool own_ends) {
               .think_every = spec.think_every,
               .think_s = spec.think_s,
               .think_spin_s = spec.think_spin_s,
-              .search = spec.search};
+              .search = spec.search,
+              .priority = spec.priority,
+              .command_priorities = spec.command_priorities};
   if (own_ends) {
     rule.time_limit_s = spec.time_limit_s;
     rule.ramp_s = spec.ramp_s;
@@ -57,17 +69,34 @@ IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first, bool own_e
       cell_bytes_(cell_bytes_of(spec_)),
       files_(job.files, pool, cell_bytes_, spec_.compressible, spec_.pattern.writes()),
       buffered_(files_.open(false, false)),
-      verification_(files_, cell_bytes_),
+      verification_(files_, cell_bytes_, spec_.duplicates.has_value()),
       stride_((std::size_t{spec_.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
               kCellBytes),
       rule_(rule_of(spec_, own_ends)),
       company_(company),
       work_(job.threads.size()) {
+  if (spec_.backend->cuts && !files_.ours()) {
+    throw Unavailable(Cause::kOwnership,
+                      fmt::format("{} would lose what it holds by backend {}",
+                                  files_.names().front(), spec_.backend->name),
+                      "name a directory, in which files are made");
+  }
   make_threads();
 }
 
 std::size_t IoJob::slots() const {
   return spec_.pattern.operation == IoOperation::kMix ? 2 * spec_.depth : spec_.depth;
+}
+
+// What all blocks that are written consist of.
+std::size_t IoJob::unit_bytes() const {
+  const IoPattern& pattern = spec_.pattern;
+  std::size_t unit = 0;
+  for (const BlockShare& one :
+       pattern.write_blocks.empty() ? pattern.blocks : pattern.write_blocks) {
+    unit = std::gcd(unit, std::size_t{one.bytes});
+  }
+  return unit;
 }
 
 // Where in its ranges a sequential thread begins, 0..1: threads, and hosts that read one file, are
@@ -119,7 +148,11 @@ void IoJob::open(Leases& leases, Team& team, const IoRepetition& repetition) {
   verification_.begin(repetition.generation);
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].written.clear();
-    if (spec_.pattern.writes()) fill_buffers(i);
+    if (!spec_.pattern.writes()) continue;
+    fill_buffers(i);
+    if (spec_.duplicates) {
+      work_[i].units.emplace(*spec_.duplicates, spec_.pattern.seed + first_ + i);
+    }
   }
 }
 
@@ -150,7 +183,9 @@ void IoJob::fill_buffers(std::size_t index) {
 
 void IoJob::make_contents(std::span<std::byte> buffer, std::uint64_t seed) const {
   const std::uint32_t cell_bytes = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-  if (spec_.fill.empty()) {
+  if (spec_.fill.empty() && spec_.backend->maps) {
+    same_in_all_cells(buffer, cell_bytes, spec_.compressible);
+  } else if (spec_.fill.empty()) {
     tierscope::prepare(buffer, seed, spec_.compressible, cell_bytes);
   } else {
     tierscope::repeat(buffer, std::as_bytes(std::span(spec_.fill)), cell_bytes);
@@ -235,14 +270,17 @@ void IoJob::prepare(std::size_t thread) {
                            .registered_files = spec_.registered_files,
                            .sqpoll = spec_.sqpoll,
                            .iopoll = spec_.iopoll,
+                           .non_temporal = spec_.non_temporal,
+                           .drain = spec_.drain,
                            .gpu = job_.buffers.gpu});
 }
 
 void IoJob::before_write(Work& work, const IoRequest& operation) {
   work.written.note(operation, spec_.verify);
+  const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
+  if (work.units) write_units(block, unit_bytes(), *work.units, spec_.compressible);
   const std::uint32_t cell_bytes = verification_.cell_bytes();
   if (cell_bytes == 0) return;
-  const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
   if (spec_.refill) {
     make_contents(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills);
   }
@@ -267,6 +305,13 @@ void IoJob::observe(nlohmann::ordered_json& io) {
     io["cached_before"] = *cached_before_;
     io["cached_after"] = *cached;
   }
+  if (spec_.backend->maps) {
+    const bool before = io.value("mapping", "dax") == "dax";
+    const bool dax = before && std::ranges::all_of(buffered_, [](const Descriptor& file) {
+                       return maps_synchronously(file.get());
+                     });
+    io["mapping"] = dax ? "dax" : "page-cache";
+  }
   if (!spec_.pattern.reads()) return;
   std::uint64_t unwritten = io.value("unwritten_bytes", std::uint64_t{0});
   for (const Descriptor& file : buffered_) {
@@ -282,7 +327,7 @@ std::string IoJob::verify() {
   const bool headers = verification_.cell_bytes() != 0;
   if (!spec_.pattern.writes()) return headers ? verify_buffers() : "";
   // Blocks of several sizes overlap, so that without headers nobody knows which is whose.
-  return headers || spec_.pattern.blocks.size() == 1 ? verify_written() : "";
+  return headers || spec_.duplicates || spec_.pattern.blocks.size() == 1 ? verify_written() : "";
 }
 
 std::string IoJob::verify_written() {

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class IoJob {
     IoMemory buffers;
     WrittenBlocks written;
     std::uint64_t refills = 0;
+    std::optional<DuplicateUnits> units;  // Where some of them are duplicates.
   };
 
   void set_page_cache(std::uint64_t room);
@@ -77,6 +79,7 @@ class IoJob {
   std::string verify_buffers();
   double begin_of(std::size_t thread) const;
   std::size_t slots() const;
+  std::size_t unit_bytes() const;
 
   const IoJobSpec& job_;
   const IoWork& spec_;

@@ -1,5 +1,7 @@
 #include "kinds/io_samples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -33,6 +35,7 @@ IoSamples::IoSamples(const IoSpec& spec) : own_ends_(spec.own_ends) {
   const bool reads = any([](const IoJobSpec& job) { return job.work.pattern.reads(); });
   const bool writes = any([](const IoJobSpec& job) { return job.work.pattern.writes(); });
   add_parts("", std::nullopt, reads && writes);
+  for (std::size_t job = 0; job < spec.jobs.size(); ++job) add_priorities(spec, job);
   if (spec.jobs.size() == 1) return;
   for (std::size_t job = 0; job < spec.jobs.size(); ++job) {
     const bool mixed = spec.jobs[job].work.pattern.operation == IoOperation::kMix;
@@ -46,6 +49,23 @@ void IoSamples::add_parts(const std::string& name, std::optional<std::size_t> jo
   const std::string before = name.empty() ? "" : name + " ";
   parts_.push_back({.name = before + "read", .job = job, .reads = true, .writes = false});
   parts_.push_back({.name = before + "write", .job = job, .reads = false, .writes = true});
+}
+
+void IoSamples::add_priorities(const IoSpec& spec, std::size_t job) {
+  const IoWork& work = spec.jobs[job].work;
+  const std::string before = spec.jobs.size() == 1 ? "" : spec.jobs[job].name + " ";
+  const IoRule rule{.priority = work.priority, .command_priorities = work.command_priorities};
+  const std::vector<IoPriority> found = rule.priorities();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const bool writes : {false, true}) {
+      if (!(writes ? work.pattern.writes() : work.pattern.reads())) continue;
+      priorities_.push_back(
+          {.name = fmt::format("{}{} {}", before, writes ? "write" : "read", text_of(found[i])),
+           .job = job,
+           .number = i,
+           .writes = writes});
+    }
+  }
 }
 
 std::vector<Column> IoSamples::columns() const {
@@ -70,6 +90,9 @@ std::vector<Distribution> IoSamples::distributions() const {
       distributions.push_back({.metric = "sync_latency", .part = part.name});
     }
   }
+  for (const PriorityPart& part : priorities_) {
+    distributions.push_back({.metric = "completion_latency", .part = part.name});
+  }
   return distributions;
 }
 
@@ -82,6 +105,19 @@ void IoSamples::fill(Sample& sample, std::span<const ThreadSample> threads, doub
     for (const ThreadSample& one : threads) operations += one.tally->reads + one.tally->writes;
     sample.values.push_back(operations > 0 ? cpu_s * 1e9 / static_cast<double>(operations)
                                            : std::numeric_limits<double>::quiet_NaN());
+  }
+  fill_priorities(sample, threads);
+}
+
+void IoSamples::fill_priorities(Sample& sample, std::span<const ThreadSample> threads) const {
+  for (const PriorityPart& part : priorities_) {
+    Histogram times{};
+    for (const ThreadSample& thread : threads) {
+      if (thread.job != part.job || thread.tally->by_priority.empty()) continue;
+      const PriorityTimes& found = thread.tally->by_priority[part.number];
+      times.add(part.writes ? found.writes : found.reads);
+    }
+    sample.histograms.push_back(times.counts());
   }
 }
 

@@ -44,9 +44,21 @@ class IoSamples {
 
   void add_parts(const std::string& name, std::optional<std::size_t> job, bool both);
   void fill_rates(Sample& sample, const Part& part, std::span<const ThreadSample> threads) const;
+  void fill_priorities(Sample& sample, std::span<const ThreadSample> threads) const;
   void fill_times(Sample& sample, const Part& part, std::span<const ThreadSample> threads) const;
 
+  // Operations of a job and a direction that have the same priority.
+  struct PriorityPart {
+    std::string name;
+    std::size_t job;
+    std::size_t number;  // Of the priority among those of the job.
+    bool writes;
+  };
+
+  void add_priorities(const IoSpec& spec, std::size_t job);
+
   std::vector<Part> parts_;
+  std::vector<PriorityPart> priorities_;
   bool by_iops_;       // IOPS come before bandwidth.
   bool asynchronous_;  // Submission and completion are told apart.
   bool syncs_;

@@ -116,6 +116,23 @@ void read_pauses(const Reader& pattern, IoWork& work) {
                                 .window_s = search.number("window_s")};
 }
 
+IoPriority read_priority(const Reader& priority) {
+  static constexpr std::array<std::pair<std::string_view, int>, 4> kClasses{
+      {{"none", 0}, {"realtime", 1}, {"best-effort", 2}, {"idle", 3}}};
+  return io_priority(priority.choice("io_class", kClasses), priority.integer<int>("level"));
+}
+
+void read_priorities(const Reader& pattern, IoWork& work) {
+  if (pattern.has("priority")) work.priority = read_priority(pattern.object("priority"));
+  for (const Reader& one : pattern.objects("command_priorities")) {
+    work.command_priorities.push_back(
+        {.write = one.text("of") == "writes",
+         .bytes = one.has("bytes") ? one.integer<std::uint32_t>("bytes") : 0,
+         .percent = one.integer<int>("percent"),
+         .priority = read_priority(one)});
+  }
+}
+
 // Pairs of hexadecimal digits.
 std::string read_bytes(const std::string& digits) {
   std::string bytes;
@@ -172,17 +189,29 @@ IoWork read_work(const Reader& pattern) {
   work.registered_files = pattern.boolean("registered") && only != "buffers";
   work.sqpoll = pattern.boolean("sqpoll");
   work.iopoll = pattern.boolean("iopoll");
+  work.non_temporal = pattern.boolean("non_temporal");
+  work.drain = pattern.boolean("drain");
   work.fsync = pattern.integer<std::uint64_t>("fsync");
   work.fdatasync = pattern.integer<std::uint64_t>("fdatasync");
   work.end_fsync = pattern.boolean("end_fsync");
   work.refill = pattern.boolean("refill");
   work.compressible = pattern.integer<int>("compressible");
+  if (pattern.has("duplicates")) {
+    const Reader duplicates = pattern.object("duplicates");
+    work.duplicates = DuplicatesRule{
+        .percent = duplicates.integer<int>("percent"),
+        .working_set =
+            duplicates.has("working_set") ? duplicates.integer<std::uint64_t>("working_set") : 0,
+        .stream = duplicates.integer<std::uint32_t>("stream"),
+        .streams = duplicates.integer<std::uint32_t>("streams")};
+  }
   if (pattern.has("fill")) work.fill = read_bytes(pattern.text("fill"));
   if (pattern.has("amount")) work.amount = pattern.integer<std::uint64_t>("amount");
   work.time_limit_s = pattern.has("time_limit_s") ? pattern.number("time_limit_s")
                                                   : std::numeric_limits<double>::infinity();
   work.ramp_s = pattern.has("ramp_s") ? pattern.number("ramp_s") : 0;
   read_pauses(pattern, work);
+  read_priorities(pattern, work);
   work.verify = pattern.boolean("verify");
   if (pattern.has("require")) work.require = pattern.text("require");
   work.cache = read_cache(pattern, work.direct);

@@ -9,6 +9,7 @@
 #include "memory/placement.h"
 #include "protocol/object_reader.h"
 #include "sampling/rule.h"
+#include "storage/duplicates.h"
 #include "storage/io_thread.h"
 #include "storage/pattern.h"
 #include "storage/target_files.h"
@@ -41,12 +42,15 @@ struct IoWork {
   bool registered_files;
   bool sqpoll;
   bool iopoll;
+  bool non_temporal;
+  bool drain;
   std::uint64_t fsync;
   std::uint64_t fdatasync;
   bool end_fsync;
   bool refill;
   int compressible;
-  std::string fill;      // Bytes that data repeats; empty: it is random.
+  std::optional<DuplicatesRule> duplicates;  // Of units of the blocks written.
+  std::string fill;                          // Bytes that data repeats; empty: it is random.
   std::uint64_t amount;  // Bytes of each thread in a repetition; 0: until its time is over.
   double time_limit_s;  // After which a repetition of an amount ends; infinite where there is none.
   double ramp_s;        // Of operations before the first sample of a repetition.
@@ -55,6 +59,8 @@ struct IoWork {
   double think_s;
   double think_spin_s;
   std::optional<DepthSearchRule> search;
+  IoPriority priority = 0;  // Of its threads; 0: the one that they have.
+  std::vector<CommandPriority> command_priorities;
   bool verify;
   CacheState cache;
   std::string require;

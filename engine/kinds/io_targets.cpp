@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kinds/evidence.h"
+
 namespace tierscope {
 
 using Jobs = std::span<const std::span<IoThread* const>>;
@@ -101,17 +103,13 @@ void IoTargets::write(const Done& done, nlohmann::ordered_json& to) const {
 }
 
 void IoTargets::write_threads(const Done& done, nlohmann::ordered_json& to) {
-  to["threads"] = {{"worked_s", done.worked_s},
-                   {"user_s", done.usage.user_s},
-                   {"system_s", done.usage.system_s},
-                   {"switches", done.usage.switches},
-                   {"major_faults", done.usage.major_faults},
-                   {"minor_faults", done.usage.minor_faults},
-                   {"in_flight", done.depths.in_flight},
-                   {"submitted", done.depths.submitted},
-                   {"completed", done.depths.completed},
-                   {"depth", done.depth},
-                   {"counted_from", done.counted_from}};
+  nlohmann::ordered_json& threads = to["threads"];
+  threads = usage_evidence(done.usage, done.worked_s);
+  threads["in_flight"] = done.depths.in_flight;
+  threads["submitted"] = done.depths.submitted;
+  threads["completed"] = done.depths.completed;
+  threads["depth"] = done.depth;
+  threads["counted_from"] = done.counted_from;
 }
 
 }  // namespace tierscope

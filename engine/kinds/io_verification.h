@@ -30,8 +30,9 @@ class WrittenBlocks {
 class IoVerification {
  public:
   // `cell_bytes` is that of what is written (contents.h); 0: it has no headers.
-  IoVerification(const TargetFiles& files, std::uint32_t cell_bytes)
-      : files_(files), cell_bytes_(cell_bytes) {}
+  // `duplicates`: they have some that name no place (duplicates.h).
+  IoVerification(const TargetFiles& files, std::uint32_t cell_bytes, bool duplicates = false)
+      : files_(files), cell_bytes_(cell_bytes), duplicates_(duplicates) {}
 
   std::uint32_t cell_bytes() const { return cell_bytes_; }
 
@@ -54,10 +55,12 @@ class IoVerification {
   std::uint32_t number_of(int file) const;
   void check(std::span<const std::byte> block, const IoRequest& where,
              std::uint64_t min_generation) const;
+  void check_cells(std::span<const std::byte> block, const IoRequest& where) const;
   void check_image(std::span<const std::byte> block, const IoRequest& where) const;
 
   const TargetFiles& files_;
   std::uint32_t cell_bytes_;
+  bool duplicates_;
   std::uint64_t generation_ = 0;
   std::vector<std::uint64_t> images_;  // Hashes.
 };

@@ -860,9 +860,17 @@ constexpr Field kBlockShareFields[] = {
 constexpr Table kBlockShare{kBlockShareFields};
 
 constexpr Field kFields325[] = {{.type = Type::kObject, .table = &kBlockShare}};
-constexpr Value kValues326[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"libaio"}, std::string_view{"posixaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"null"}, std::string_view{"ftruncate"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Value kValues326[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"libaio"}, std::string_view{"posixaio"}, std::string_view{"io_uring"}, std::string_view{"mmap"}, std::string_view{"pmem"}, std::string_view{"null"}, std::string_view{"ftruncate"}, std::string_view{"fallocate"}, std::string_view{"fallocate-keep"}, std::string_view{"punch-hole"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
 constexpr Value kValues327[] = {std::string_view{"as-found"}, std::string_view{"warm"}, std::string_view{"cold"}};
 constexpr Value kValues328[] = {std::string_view{"buffers"}, std::string_view{"files"}};
+constexpr Field kDuplicatesFields[] = {
+    {.name = "percent", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{100}},
+    {.name = "working_set", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
+    {.name = "stream", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{65535}},
+    {.name = "streams", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{65536}},
+};
+constexpr Table kDuplicates{kDuplicatesFields};
+
 constexpr Value kValues329[] = {std::string_view{"regular"}, std::string_view{"poisson"}};
 constexpr Field kThinkFields[] = {
     {.name = "every", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
@@ -878,52 +886,83 @@ constexpr Field kDepthSearchFields[] = {
 };
 constexpr Table kDepthSearch{kDepthSearchFields};
 
-constexpr Value kValues330[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
-constexpr Value kValues331[] = {std::string_view{"mix"}};
-constexpr Test kTests332[] = {{"operation", Test::Kind::kIn, kValues331}};
-constexpr Test kTests333[] = {{"read_percent", Test::Kind::kGiven, {}}};
-constexpr Test kTests334[] = {{"zipf", Test::Kind::kGiven, {}}};
-constexpr Test kTests335[] = {{"rate", Test::Kind::kGiven, {}}};
-constexpr Test kTests336[] = {{"arrivals", Test::Kind::kGiven, {}}};
-constexpr Test kTests337[] = {{"order", Test::Kind::kIn, kValues280}};
-constexpr Test kTests338[] = {{"distribution", Test::Kind::kGiven, {}}};
-constexpr Test kTests339[] = {{"run", Test::Kind::kDiffers, kValues18}, {"order", Test::Kind::kIn, kValues53}};
-constexpr Value kValues340[] = {std::int64_t{100}};
-constexpr Test kTests341[] = {{"random_percent", Test::Kind::kDiffers, kValues340}, {"order", Test::Kind::kIn, kValues53}};
-constexpr Test kTests342[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"order", Test::Kind::kDiffers, kValues53}};
-constexpr Test kTests343[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"strided", Test::Kind::kGiven, {}}};
-constexpr Test kTests344[] = {{"by_turns", Test::Kind::kIn, kValues13}, {"strided", Test::Kind::kGiven, {}}};
-constexpr Test kTests345[] = {{"write_blocks", Test::Kind::kGiven, {}}};
-constexpr Test kTests346[] = {{"write_rate", Test::Kind::kGiven, {}}};
-constexpr Value kValues347[] = {std::string_view{"rate"}};
-constexpr Test kTests348[] = {{"write_rate", Test::Kind::kBelow, kValues347}};
-constexpr Test kTests349[] = {{"register_only", Test::Kind::kGiven, {}}, {"registered", Test::Kind::kIn, kValues295}};
-constexpr Test kTests350[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues295}};
-constexpr Value kValues351[] = {std::string_view{"io_uring"}};
-constexpr Test kTests352[] = {{"backend", Test::Kind::kIn, kValues351}};
-constexpr Test kTests353[] = {{"sqpoll", Test::Kind::kDiffers, kValues295}};
-constexpr Test kTests354[] = {{"iopoll", Test::Kind::kDiffers, kValues295}};
-constexpr Value kValues355[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"mmap"}, std::string_view{"null"}, std::string_view{"ftruncate"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
-constexpr Test kTests356[] = {{"depth", Test::Kind::kDiffers, kValues18}, {"backend", Test::Kind::kIn, kValues355}};
-constexpr Value kValues357[] = {std::string_view{"mmap"}};
-constexpr Test kTests358[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues357}};
-constexpr Value kValues359[] = {std::string_view{"ftruncate"}};
-constexpr Test kTests360[] = {{"backend", Test::Kind::kIn, kValues359}, {"operation", Test::Kind::kDiffers, kValues140}};
-constexpr Test kTests361[] = {{"backend", Test::Kind::kIn, kValues359}, {"verify", Test::Kind::kIn, kValues13}};
-constexpr Value kValues362[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
+constexpr Value kValues330[] = {std::string_view{"none"}, std::string_view{"realtime"}, std::string_view{"best-effort"}, std::string_view{"idle"}};
+constexpr Field kPriorityFields[] = {
+    {.name = "io_class", .required = true, .type = Type::kText, .choices = kValues330},
+    {.name = "level", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{7}},
+};
+constexpr Table kPriority{kPriorityFields};
+
+constexpr Value kValues331[] = {std::string_view{"reads"}, std::string_view{"writes"}};
+constexpr Field kCommandPriorityFields[] = {
+    {.name = "io_class", .required = true, .type = Type::kText, .choices = kValues330},
+    {.name = "level", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{7}},
+    {.name = "of", .required = true, .type = Type::kText, .choices = kValues331},
+    {.name = "bytes", .nullable = true, .type = Type::kInteger, .least = std::int64_t{512}, .most = std::int64_t{1073741824}},
+    {.name = "percent", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{100}},
+};
+constexpr Table kCommandPriority{kCommandPriorityFields};
+
+constexpr Field kFields332[] = {{.type = Type::kObject, .table = &kCommandPriority}};
+constexpr Value kValues333[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}, std::string_view{"odirect"}};
+constexpr Value kValues334[] = {std::string_view{"mix"}};
+constexpr Test kTests335[] = {{"operation", Test::Kind::kIn, kValues334}};
+constexpr Test kTests336[] = {{"read_percent", Test::Kind::kGiven, {}}};
+constexpr Test kTests337[] = {{"zipf", Test::Kind::kGiven, {}}};
+constexpr Test kTests338[] = {{"rate", Test::Kind::kGiven, {}}};
+constexpr Test kTests339[] = {{"arrivals", Test::Kind::kGiven, {}}};
+constexpr Test kTests340[] = {{"order", Test::Kind::kIn, kValues280}};
+constexpr Test kTests341[] = {{"distribution", Test::Kind::kGiven, {}}};
+constexpr Test kTests342[] = {{"run", Test::Kind::kDiffers, kValues18}, {"order", Test::Kind::kIn, kValues53}};
+constexpr Value kValues343[] = {std::int64_t{100}};
+constexpr Test kTests344[] = {{"random_percent", Test::Kind::kDiffers, kValues343}, {"order", Test::Kind::kIn, kValues53}};
+constexpr Test kTests345[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"order", Test::Kind::kDiffers, kValues53}};
+constexpr Test kTests346[] = {{"stride", Test::Kind::kDiffers, kValues9}, {"strided", Test::Kind::kGiven, {}}};
+constexpr Test kTests347[] = {{"by_turns", Test::Kind::kIn, kValues13}, {"strided", Test::Kind::kGiven, {}}};
+constexpr Test kTests348[] = {{"write_blocks", Test::Kind::kGiven, {}}};
+constexpr Test kTests349[] = {{"write_rate", Test::Kind::kGiven, {}}};
+constexpr Value kValues350[] = {std::string_view{"rate"}};
+constexpr Test kTests351[] = {{"write_rate", Test::Kind::kBelow, kValues350}};
+constexpr Test kTests352[] = {{"register_only", Test::Kind::kGiven, {}}, {"registered", Test::Kind::kIn, kValues295}};
+constexpr Value kValues353[] = {std::string_view{"libaio"}, std::string_view{"io_uring"}};
+constexpr Test kTests354[] = {{"backend", Test::Kind::kIn, kValues353}};
+constexpr Test kTests355[] = {{"command_priorities", Test::Kind::kGiven, {}}};
+constexpr Test kTests356[] = {{"duplicates", Test::Kind::kGiven, {}}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Test kTests357[] = {{"duplicates", Test::Kind::kGiven, {}}, {"verify", Test::Kind::kIn, kValues13}};
+constexpr Test kTests358[] = {{"duplicates", Test::Kind::kGiven, {}}, {"fill", Test::Kind::kGiven, {}}};
+constexpr Value kValues359[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}, std::string_view{"mmap"}, std::string_view{"pmem"}};
+constexpr Test kTests360[] = {{"duplicates", Test::Kind::kGiven, {}}, {"backend", Test::Kind::kIn, kValues359}};
+constexpr Test kTests361[] = {{"iopoll", Test::Kind::kIn, kValues13}, {"direct", Test::Kind::kIn, kValues295}};
+constexpr Value kValues362[] = {std::string_view{"io_uring"}};
 constexpr Test kTests363[] = {{"backend", Test::Kind::kIn, kValues362}};
-constexpr Test kTests364[] = {{"cufile", Test::Kind::kGiven, {}}};
-constexpr Test kTests365[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues77}};
-constexpr Test kTests366[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
-constexpr Test kTests367[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Test kTests368[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Test kTests369[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues137}};
-constexpr Value kValues370[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
-constexpr Test kTests371[] = {{"backend", Test::Kind::kIn, kValues370}};
-constexpr Value kValues372[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
-constexpr Test kTests373[] = {{"require", Test::Kind::kIn, kValues372}};
-constexpr Value kValues374[] = {std::string_view{"odirect"}};
-constexpr Test kTests375[] = {{"require", Test::Kind::kIn, kValues374}, {"direct", Test::Kind::kIn, kValues295}};
+constexpr Test kTests364[] = {{"sqpoll", Test::Kind::kDiffers, kValues295}};
+constexpr Test kTests365[] = {{"iopoll", Test::Kind::kDiffers, kValues295}};
+constexpr Value kValues366[] = {std::string_view{"pmem"}};
+constexpr Value kValues367[] = {std::string_view{"write"}, std::string_view{"mix"}};
+constexpr Test kTests368[] = {{"backend", Test::Kind::kIn, kValues366}, {"operation", Test::Kind::kIn, kValues367}};
+constexpr Test kTests369[] = {{"non_temporal", Test::Kind::kDiffers, kValues295}};
+constexpr Test kTests370[] = {{"drain", Test::Kind::kDiffers, kValues295}};
+constexpr Value kValues371[] = {std::string_view{"posix"}, std::string_view{"sync"}, std::string_view{"pvsync"}, std::string_view{"pvsync2"}, std::string_view{"splice"}, std::string_view{"mmap"}, std::string_view{"pmem"}, std::string_view{"null"}, std::string_view{"ftruncate"}, std::string_view{"fallocate"}, std::string_view{"fallocate-keep"}, std::string_view{"punch-hole"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-managed"}};
+constexpr Test kTests372[] = {{"depth", Test::Kind::kDiffers, kValues18}, {"backend", Test::Kind::kIn, kValues371}};
+constexpr Value kValues373[] = {std::string_view{"mmap"}, std::string_view{"pmem"}};
+constexpr Test kTests374[] = {{"direct", Test::Kind::kIn, kValues13}, {"backend", Test::Kind::kIn, kValues373}};
+constexpr Value kValues375[] = {std::string_view{"ftruncate"}, std::string_view{"fallocate"}, std::string_view{"fallocate-keep"}, std::string_view{"punch-hole"}};
+constexpr Test kTests376[] = {{"backend", Test::Kind::kIn, kValues375}, {"operation", Test::Kind::kDiffers, kValues140}};
+constexpr Test kTests377[] = {{"backend", Test::Kind::kIn, kValues375}, {"verify", Test::Kind::kIn, kValues13}};
+constexpr Value kValues378[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}};
+constexpr Test kTests379[] = {{"backend", Test::Kind::kIn, kValues378}};
+constexpr Test kTests380[] = {{"cufile", Test::Kind::kGiven, {}}};
+constexpr Test kTests381[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"amount", Test::Kind::kIn, kValues77}};
+constexpr Test kTests382[] = {{"ramp_s", Test::Kind::kDiffers, kValues9}, {"amount", Test::Kind::kGiven, {}}};
+constexpr Test kTests383[] = {{"fsync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Test kTests384[] = {{"fdatasync", Test::Kind::kDiffers, kValues9}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Test kTests385[] = {{"end_fsync", Test::Kind::kIn, kValues13}, {"operation", Test::Kind::kIn, kValues137}};
+constexpr Value kValues386[] = {std::string_view{"cufile"}, std::string_view{"cufile-stream"}, std::string_view{"cufile-batch"}, std::string_view{"cufile-batch-stream"}, std::string_view{"staged"}, std::string_view{"staged-async"}, std::string_view{"staged-managed"}};
+constexpr Test kTests387[] = {{"backend", Test::Kind::kIn, kValues386}};
+constexpr Value kValues388[] = {std::string_view{"p2p"}, std::string_view{"nvfs"}, std::string_view{"gpudirect"}};
+constexpr Test kTests389[] = {{"require", Test::Kind::kIn, kValues388}};
+constexpr Value kValues390[] = {std::string_view{"odirect"}};
+constexpr Test kTests391[] = {{"require", Test::Kind::kIn, kValues390}, {"direct", Test::Kind::kIn, kValues295}};
 constexpr Field kIoPatternFields[] = {
     {.name = "operation", .otherwise = std::string_view{"read"}, .type = Type::kText, .choices = kValues318},
     {.name = "read_percent", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{99}},
@@ -952,11 +991,14 @@ constexpr Field kIoPatternFields[] = {
     {.name = "register_only", .nullable = true, .type = Type::kText, .choices = kValues328},
     {.name = "sqpoll", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "iopoll", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "non_temporal", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "drain", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "fsync", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
     {.name = "fdatasync", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
     {.name = "end_fsync", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "refill", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "compressible", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100}},
+    {.name = "duplicates", .nullable = true, .type = Type::kObject, .table = &kDuplicates},
     {.name = "fill", .nullable = true, .type = Type::kText, .pattern = "^([0-9a-f]{2}){1,512}$"},
     {.name = "write_rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
     {.name = "rate", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1000000000000.0},
@@ -966,16 +1008,18 @@ constexpr Field kIoPatternFields[] = {
     {.name = "delay_s", .otherwise = std::int64_t{0}, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
     {.name = "think", .nullable = true, .type = Type::kObject, .table = &kThink},
     {.name = "search", .nullable = true, .type = Type::kObject, .table = &kDepthSearch},
+    {.name = "priority", .nullable = true, .type = Type::kObject, .table = &kPriority},
+    {.name = "command_priorities", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields332},
     {.name = "ramp_s", .nullable = true, .type = Type::kNumber, .least = std::int64_t{0}, .most = 1000000.0},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
     {.name = "verify", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues330},
+    {.name = "require", .nullable = true, .type = Type::kText, .choices = kValues333},
     {.name = "cufile", .nullable = true, .type = Type::kText, .longest = 4096, .pattern = "^[A-Za-z0-9_]+(\\.[A-Za-z0-9_]+)+=[^\\n]+$"},
 };
-constexpr Rule kRules376[] = {{"read_percent", "goes with operation mix", kTests333, kTests332}, {"operation", "mix needs a read_percent", kTests332, kTests333}, {"zipf", "goes with order zipf", kTests334, kTests49}, {"order", "zipf needs an exponent", kTests49, kTests334}, {"arrivals", "goes with rate", kTests336, kTests335}, {"rate", "needs arrivals", kTests335, kTests336}, {"distribution", "goes with order random", kTests338, kTests337}, {"run", "goes with random offsets", kTests339}, {"random_percent", "goes with random offsets", kTests341}, {"stride", "goes in sequence", kTests342}, {"stride", "goes without zones", kTests343}, {"by_turns", "goes without zones", kTests344}, {"write_blocks", "goes with operation mix", kTests345, kTests332}, {"write_rate", "goes with operation mix", kTests346, kTests332}, {"write_rate", "is a part of rate", kTests346, kTests348}, {"register_only", "goes with registered", kTests349}, {"iopoll", "needs direct I/O", kTests350}, {"sqpoll", "goes with backend io_uring", kTests353, kTests352}, {"iopoll", "goes with backend io_uring", kTests354, kTests352}, {"depth", "is 1: this backend has one operation a thread in flight", kTests356}, {"direct", "does not go with backend mmap, which goes through the page cache, or DAX", kTests358}, {"backend", "ftruncate goes with operation write", kTests360}, {"backend", "ftruncate writes no data", kTests361}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests364, kTests363}, {"end_fsync", "goes with amount", kTests365}, {"ramp_s", "goes with no amount", kTests366}, {"fsync", "goes with writes", kTests367}, {"fdatasync", "goes with writes", kTests368}, {"end_fsync", "goes with writes", kTests369}, {"require", "is a way to a GPU", kTests373, kTests371}, {"require", "odirect needs direct I/O", kTests375, kTests371}};
-constexpr Table kIoPattern{kIoPatternFields, kRules376};
+constexpr Rule kRules392[] = {{"read_percent", "goes with operation mix", kTests336, kTests335}, {"operation", "mix needs a read_percent", kTests335, kTests336}, {"zipf", "goes with order zipf", kTests337, kTests49}, {"order", "zipf needs an exponent", kTests49, kTests337}, {"arrivals", "goes with rate", kTests339, kTests338}, {"rate", "needs arrivals", kTests338, kTests339}, {"distribution", "goes with order random", kTests341, kTests340}, {"run", "goes with random offsets", kTests342}, {"random_percent", "goes with random offsets", kTests344}, {"stride", "goes in sequence", kTests345}, {"stride", "goes without zones", kTests346}, {"by_turns", "goes without zones", kTests347}, {"write_blocks", "goes with operation mix", kTests348, kTests335}, {"write_rate", "goes with operation mix", kTests349, kTests335}, {"write_rate", "is a part of rate", kTests349, kTests351}, {"register_only", "goes with registered", kTests352}, {"command_priorities", "goes with backends libaio and io_uring", kTests355, kTests354}, {"duplicates", "goes with writes", kTests356}, {"duplicates", "goes without verify: equal blocks do not say where they belong", kTests357}, {"duplicates", "goes without fill", kTests358}, {"duplicates", "goes with system calls that write host memory", kTests360}, {"iopoll", "needs direct I/O", kTests361}, {"sqpoll", "goes with backend io_uring", kTests364, kTests363}, {"iopoll", "goes with backend io_uring", kTests365, kTests363}, {"non_temporal", "goes with backend pmem and operation write or mix", kTests369, kTests368}, {"drain", "goes with backend pmem and operation write or mix", kTests370, kTests368}, {"depth", "is 1: this backend has one operation a thread in flight", kTests372}, {"direct", "does not go with backends mmap and pmem, which go through the page cache, or DAX", kTests374}, {"backend", "changes which blocks a file has, and goes with operation write", kTests376}, {"backend", "writes no data to verify", kTests377}, {"cufile", "goes with backend cufile or cufile-stream or cufile-batch or cufile-batch-stream", kTests380, kTests379}, {"end_fsync", "goes with amount", kTests381}, {"ramp_s", "goes with no amount", kTests382}, {"fsync", "goes with writes", kTests383}, {"fdatasync", "goes with writes", kTests384}, {"end_fsync", "goes with writes", kTests385}, {"require", "is a way to a GPU", kTests389, kTests387}, {"require", "odirect needs direct I/O", kTests391, kTests387}};
+constexpr Table kIoPattern{kIoPatternFields, kRules392};
 
-constexpr Value kValues377[] = {std::string_view{"group"}, std::string_view{"all"}};
+constexpr Value kValues393[] = {std::string_view{"group"}, std::string_view{"all"}};
 constexpr Field kFlowFields[] = {
     {.name = "number", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
     {.name = "weight", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1073741824}},
@@ -983,9 +1027,9 @@ constexpr Field kFlowFields[] = {
 };
 constexpr Table kFlow{kFlowFields};
 
-constexpr Test kTests378[] = {{"group", Test::Kind::kGiven, {}}};
-constexpr Value kValues379[] = {std::string_view{"group"}};
-constexpr Test kTests380[] = {{"ends", Test::Kind::kIn, kValues379}};
+constexpr Test kTests394[] = {{"group", Test::Kind::kGiven, {}}};
+constexpr Value kValues395[] = {std::string_view{"group"}};
+constexpr Test kTests396[] = {{"ends", Test::Kind::kIn, kValues395}};
 constexpr Field kIoJobFields[] = {
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
     {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
@@ -995,16 +1039,16 @@ constexpr Field kIoJobFields[] = {
     {.name = "shared", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .nullable = true, .type = Type::kObject, .table = &kIoPattern},
     {.name = "group", .nullable = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1073741824}},
-    {.name = "ends", .nullable = true, .type = Type::kText, .choices = kValues377},
+    {.name = "ends", .nullable = true, .type = Type::kText, .choices = kValues393},
     {.name = "flow", .nullable = true, .type = Type::kObject, .table = &kFlow},
 };
-constexpr Rule kRules381[] = {{"ends", "group needs a number of one", kTests380, kTests378}};
-constexpr Table kIoJob{kIoJobFields, kRules381};
+constexpr Rule kRules397[] = {{"ends", "group needs a number of one", kTests396, kTests394}};
+constexpr Table kIoJob{kIoJobFields, kRules397};
 
-constexpr Field kFields382[] = {{.type = Type::kObject, .table = &kIoJob}};
-constexpr Value kValues383[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Field kFields398[] = {{.type = Type::kObject, .table = &kIoJob}};
+constexpr Value kValues399[] = {std::string_view{"written"}, std::string_view{"steady"}};
 constexpr Field kTimeSeriesFields[] = {
-    {.name = "until", .required = true, .type = Type::kText, .choices = kValues383},
+    {.name = "until", .required = true, .type = Type::kText, .choices = kValues399},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "group", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 100},
     {.name = "tracked", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1012,9 +1056,9 @@ constexpr Field kTimeSeriesFields[] = {
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
-constexpr Value kValues384[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
+constexpr Value kValues400[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
 constexpr Field kSteadyFields[] = {
-    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues384},
+    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues400},
     {.name = "slope", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "limit", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1e+18},
     {.name = "of_the_mean", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1029,7 +1073,7 @@ constexpr Field kIoSpecFields[] = {
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
-    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields382, .distinct = true, .distinct_by = "name"},
+    {.name = "jobs", .required = true, .type = Type::kArray, .shortest = 1, .longest = 256, .element = kFields398, .distinct = true, .distinct_by = "name"},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kIoPattern},
     {.name = "series", .nullable = true, .type = Type::kObject, .table = &kTimeSeries},
     {.name = "own_ends", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1037,45 +1081,47 @@ constexpr Field kIoSpecFields[] = {
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues385[] = {std::string_view{"files"}};
-constexpr Value kValues386[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues387[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues388[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues389[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests390[] = {{"operation", Test::Kind::kIn, kValues389}};
-constexpr Value kValues391[] = {std::string_view{"no"}};
-constexpr Test kTests392[] = {{"fsync", Test::Kind::kDiffers, kValues391}};
+constexpr Value kValues401[] = {std::string_view{"files"}};
+constexpr Value kValues402[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues403[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues404[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues405[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests406[] = {{"operation", Test::Kind::kIn, kValues405}};
+constexpr Value kValues407[] = {std::string_view{"no"}};
+constexpr Test kTests408[] = {{"fsync", Test::Kind::kDiffers, kValues407}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues386},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues402},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues387},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues388},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues403},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues404},
 };
-constexpr Rule kRules393[] = {{"fsync", "goes with operation create or unlink", kTests392, kTests390}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules393};
+constexpr Rule kRules409[] = {{"fsync", "goes with operation create or unlink", kTests408, kTests406}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules409};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues385},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues401},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
+    {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
     {.name = "directory", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kFilesPattern},
+    {.name = "own_ends", .otherwise = Value{false}, .type = Type::kBoolean},
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues394[] = {std::string_view{"training"}};
-constexpr Value kValues395[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
-constexpr Value kValues396[] = {std::string_view{"h100"}, std::string_view{"a100"}};
-constexpr Value kValues397[] = {std::string_view{"npz"}};
-constexpr Test kTests398[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues397}};
+constexpr Value kValues410[] = {std::string_view{"training"}};
+constexpr Value kValues411[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
+constexpr Value kValues412[] = {std::string_view{"h100"}, std::string_view{"a100"}};
+constexpr Value kValues413[] = {std::string_view{"npz"}};
+constexpr Test kTests414[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues413}};
 constexpr Field kTrainingPatternFields[] = {
     {.name = "workload", .required = true, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{1,64}$"},
-    {.name = "format", .required = true, .type = Type::kText, .choices = kValues395},
+    {.name = "format", .required = true, .type = Type::kText, .choices = kValues411},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
     {.name = "file_samples", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "sample_size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
@@ -1084,7 +1130,7 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "step_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
     {.name = "needed", .otherwise = 0.9, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "buffer", .otherwise = std::int64_t{262144}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
-    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues396},
+    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues412},
     {.name = "accelerators", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "readers", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "prefetch", .otherwise = std::int64_t{2}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
@@ -1092,11 +1138,11 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "epochs", .otherwise = std::int64_t{6}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{2147483648}, .below = true},
 };
-constexpr Rule kRules399[] = {{"file_samples", "is 1 in a file of format npz", kTests398}};
-constexpr Table kTrainingPattern{kTrainingPatternFields, kRules399};
+constexpr Rule kRules415[] = {{"file_samples", "is 1 in a file of format npz", kTests414}};
+constexpr Table kTrainingPattern{kTrainingPatternFields, kRules415};
 
 constexpr Field kTrainingSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues394},
+    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues410},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1108,32 +1154,32 @@ constexpr Field kTrainingSpecFields[] = {
 };
 constexpr Table kTrainingSpec{kTrainingSpecFields};
 
-constexpr Value kValues400[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests401[] = {{"policy", Test::Kind::kDiffers, kValues27}};
-constexpr Value kValues402[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
-constexpr Test kTests403[] = {{"persistent.backing", Test::Kind::kIn, kValues402}};
-constexpr Rule kRules404[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests401}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests403}};
-constexpr Value kValues405[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues416[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests417[] = {{"policy", Test::Kind::kDiffers, kValues27}};
+constexpr Value kValues418[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
+constexpr Test kTests419[] = {{"persistent.backing", Test::Kind::kIn, kValues418}};
+constexpr Rule kRules420[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests417}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests419}};
+constexpr Value kValues421[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues405},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues421},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules406[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests356}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules406};
+constexpr Rule kRules422[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests372}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules422};
 
-constexpr Test kTests407[] = {{"directory", Test::Kind::kIn, kValues77}};
-constexpr Test kTests408[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests409[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests410[] = {{"pattern.backend", Test::Kind::kIn, kValues370}};
-constexpr Test kTests411[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests412[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests423[] = {{"directory", Test::Kind::kIn, kValues77}};
+constexpr Test kTests424[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests425[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests426[] = {{"pattern.backend", Test::Kind::kIn, kValues386}};
+constexpr Test kTests427[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests428[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues400},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues416},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1142,32 +1188,32 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules404},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules420},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules413[] = {{"directory", "or a placement is needed", kTests407, kTests305}, {"directory", "does not go with a placement", kTests408}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests410, kTests409}, {"pattern.backend", "of files takes no state on a GPU", kTests411, kTests410}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests412}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules413};
+constexpr Rule kRules429[] = {{"directory", "or a placement is needed", kTests423, kTests305}, {"directory", "does not go with a placement", kTests424}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests426, kTests425}, {"pattern.backend", "of files takes no state on a GPU", kTests427, kTests426}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests428}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules429};
 
-constexpr Value kValues414[] = {std::string_view{"model-checkpoint"}};
-constexpr Value kValues415[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
-constexpr Field kFields416[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
+constexpr Value kValues430[] = {std::string_view{"model-checkpoint"}};
+constexpr Value kValues431[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
+constexpr Field kFields432[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
 constexpr Field kRankFilesFields[] = {
-    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields416},
+    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields432},
 };
 constexpr Table kRankFiles{kRankFilesFields};
 
-constexpr Field kFields417[] = {{.type = Type::kObject, .table = &kRankFiles}};
+constexpr Field kFields433[] = {{.type = Type::kObject, .table = &kRankFiles}};
 constexpr Field kModelCheckpointPatternFields[] = {
-    {.name = "model", .required = true, .type = Type::kText, .choices = kValues415},
+    {.name = "model", .required = true, .type = Type::kText, .choices = kValues431},
     {.name = "scale", .otherwise = 1.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "block_size", .otherwise = std::int64_t{4194304}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
     {.name = "count", .otherwise = std::int64_t{10}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
-    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields417},
+    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields433},
 };
 constexpr Table kModelCheckpointPattern{kModelCheckpointPatternFields};
 
 constexpr Field kModelCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues414},
+    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues430},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1178,35 +1224,35 @@ constexpr Field kModelCheckpointSpecFields[] = {
 };
 constexpr Table kModelCheckpointSpec{kModelCheckpointSpecFields};
 
-constexpr Value kValues418[] = {std::string_view{"kv-cache"}};
-constexpr Value kValues419[] = {std::string_view{"fetch"}, std::string_view{"store"}};
-constexpr Value kValues420[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Value kValues421[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Value kValues434[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues435[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues436[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues437[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
 constexpr Field kKvCachePatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues419},
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues435},
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues420},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues436},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
-    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues421},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues437},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
 };
-constexpr Table kKvCachePattern{kKvCachePatternFields, kRules406};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules422};
 
-constexpr Value kValues422[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests423[] = {{"pool.memory", Test::Kind::kIn, kValues422}};
-constexpr Test kTests424[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Value kValues425[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Test kTests426[] = {{"pattern.method", Test::Kind::kIn, kValues425}};
-constexpr Value kValues427[] = {std::string_view{"memcpy"}};
-constexpr Test kTests428[] = {{"pattern.method", Test::Kind::kIn, kValues427}, {"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests429[] = {{"pattern.backend", Test::Kind::kIn, kValues362}};
+constexpr Value kValues438[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests439[] = {{"pool.memory", Test::Kind::kIn, kValues438}};
+constexpr Test kTests440[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues441[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests442[] = {{"pattern.method", Test::Kind::kIn, kValues441}};
+constexpr Value kValues443[] = {std::string_view{"memcpy"}};
+constexpr Test kTests444[] = {{"pattern.method", Test::Kind::kIn, kValues443}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests445[] = {{"pattern.backend", Test::Kind::kIn, kValues378}};
 constexpr Field kKvCacheSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues418},
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues434},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1218,14 +1264,14 @@ constexpr Field kKvCacheSpecFields[] = {
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
 };
-constexpr Rule kRules430[] = {{"pool.memory", "of a pool is host or device", kTests423}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests426, kTests424}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests428}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests429, kTests424}};
-constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules430};
+constexpr Rule kRules446[] = {{"pool.memory", "of a pool is host or device", kTests439}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests442, kTests440}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests444}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests445, kTests440}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules446};
 
-constexpr Variant kVariants431[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
-constexpr Field kFields432[] = {{.type = Type::kObject, .variants = kVariants431}};
+constexpr Variant kVariants447[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields448[] = {{.type = Type::kObject, .variants = kVariants447}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields432, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields448, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 
@@ -1285,8 +1331,11 @@ std::span<const Model> models() {
       {"SkewedOrder", &kSkewedOrder},
       {"StridedZones", &kStridedZones},
       {"BlockShare", &kBlockShare},
+      {"Duplicates", &kDuplicates},
       {"Think", &kThink},
       {"DepthSearch", &kDepthSearch},
+      {"Priority", &kPriority},
+      {"CommandPriority", &kCommandPriority},
       {"IoPattern", &kIoPattern},
       {"Flow", &kFlow},
       {"IoJob", &kIoJob},

@@ -36,7 +36,7 @@ std::size_t SynchronousBackend::reap(std::span<Completion> done, std::size_t, do
 }
 
 std::span<const BackendKind> backend_kinds() {
-  static constexpr std::array<BackendKind, 18> kKinds{{
+  static constexpr std::array<BackendKind, 22> kKinds{{
       {.name = "posix", .synchronous = true, .gpu = false, .make = make_posix},
       {.name = "sync", .synchronous = true, .gpu = false, .make = make_sync},
       {.name = "pvsync", .synchronous = true, .gpu = false, .make = make_pvsync},
@@ -50,9 +50,28 @@ std::span<const BackendKind> backend_kinds() {
        .make = make_ftruncate,
        .moves = false,
        .cuts = true},
+      {.name = "fallocate",
+       .synchronous = true,
+       .gpu = false,
+       .make = make_fallocate,
+       .moves = false,
+       .cuts = true},
+      {.name = "fallocate-keep",
+       .synchronous = true,
+       .gpu = false,
+       .make = make_fallocate_keep,
+       .moves = false,
+       .cuts = true},
+      {.name = "punch-hole",
+       .synchronous = true,
+       .gpu = false,
+       .make = make_punch_hole,
+       .moves = false,
+       .cuts = true},
       {.name = "libaio", .synchronous = false, .gpu = false, .make = make_libaio},
       {.name = "io_uring", .synchronous = false, .gpu = false, .make = make_io_uring},
-      {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap},
+      {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap, .maps = true},
+      {.name = "pmem", .synchronous = true, .gpu = false, .make = make_pmem, .maps = true},
       {.name = "cufile", .synchronous = true, .gpu = true, .make = make_cufile},
       {.name = "cufile-stream", .synchronous = false, .gpu = true, .make = make_cufile_stream},
       {.name = "cufile-batch", .synchronous = false, .gpu = true, .make = make_cufile_batch},

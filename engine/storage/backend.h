@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/io_priority.h"
+
 namespace tierscope {
 
 // One read or write that is to be made.
@@ -17,6 +19,7 @@ struct IoRequest {
   std::uint32_t slot;  // Number of the buffer that it uses, 0..depth-1; one operation each.
   int file;            // Number of the file.
   bool write;
+  IoPriority priority = 0;  // Of this operation; 0: the thread's.
 };
 
 struct Completion {
@@ -36,7 +39,9 @@ struct ThreadIo {
   bool registered_files = false;
   bool sqpoll = false;
   bool iopoll = false;
-  int gpu = -1;  // That the buffers belong to; -1: host memory.
+  bool non_temporal = false;  // Of backend pmem: stores bypass the caches.
+  bool drain = false;         // Of backend pmem: each write waits until its stores left the CPU.
+  int gpu = -1;               // That the buffers belong to; -1: host memory.
 };
 
 // One a thread, made and used by it alone.
@@ -84,7 +89,8 @@ struct BackendKind {
   // Throws Unavailable with the remedy where this system cannot do it.
   std::unique_ptr<Backend> (*make)(const ThreadIo& io);
   bool moves = true;  // Data: else nothing can be verified.
-  bool cuts = false;  // Files, so that what they held is gone.
+  bool cuts = false;  // Files, so that what they held is gone: only tierscope's own.
+  bool maps = false;  // Files into memory.
 };
 
 std::unique_ptr<Backend> make_posix(const ThreadIo& io);
@@ -95,9 +101,16 @@ std::unique_ptr<Backend> make_splice(const ThreadIo& io);
 std::unique_ptr<Backend> make_posixaio(const ThreadIo& io);
 std::unique_ptr<Backend> make_null(const ThreadIo& io);
 std::unique_ptr<Backend> make_ftruncate(const ThreadIo& io);
+std::unique_ptr<Backend> make_fallocate(const ThreadIo& io);
+std::unique_ptr<Backend> make_fallocate_keep(const ThreadIo& io);
+std::unique_ptr<Backend> make_punch_hole(const ThreadIo& io);
 std::unique_ptr<Backend> make_mmap(const ThreadIo& io);
+std::unique_ptr<Backend> make_pmem(const ThreadIo& io);
 std::unique_ptr<Backend> make_libaio(const ThreadIo& io);
 std::unique_ptr<Backend> make_io_uring(const ThreadIo& io);
+
+// Whether the file is mapped by MAP_SYNC, as DAX allows it: past the page cache.
+bool maps_synchronously(int file);
 
 // All ways that this build knows.
 std::span<const BackendKind> backend_kinds();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "errors.h"
 #include "sampling/clock.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 namespace {
@@ -32,19 +32,6 @@ std::int64_t in_ns(double seconds) {
   return static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9);
 }
 
-ThreadUsage usage_of_thread() {
-  rusage used{};
-  getrusage(RUSAGE_THREAD, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return {.user_s = seconds(used.ru_utime),
-          .system_s = seconds(used.ru_stime),
-          .switches = static_cast<std::uint64_t>(used.ru_nvcsw + used.ru_nivcsw),
-          .major_faults = static_cast<std::uint64_t>(used.ru_majflt),
-          .minor_faults = static_cast<std::uint64_t>(used.ru_minflt)};
-}
-
 std::size_t level_of(std::uint32_t in_flight) {
   return static_cast<std::size_t>(std::min(static_cast<int>(std::bit_width(in_flight)) - 1, 6));
 }
@@ -57,23 +44,21 @@ std::size_t level_of_call(std::size_t operations) {
 
 }  // namespace
 
-void ThreadUsage::add(const ThreadUsage& other, double sign) {
-  const auto signed_sum = [&](std::uint64_t& own, std::uint64_t others) {
-    own = sign > 0 ? own + others : own - others;
-  };
-  user_s += sign * other.user_s;
-  system_s += sign * other.system_s;
-  signed_sum(switches, other.switches);
-  signed_sum(major_faults, other.major_faults);
-  signed_sum(minor_faults, other.minor_faults);
-}
-
 void Depths::add(const Depths& other) {
   for (std::size_t i = 0; i < in_flight.size(); ++i) {
     in_flight[i] += other.in_flight[i];
     submitted[i] += other.submitted[i];
     completed[i] += other.completed[i];
   }
+}
+
+std::vector<IoPriority> IoRule::priorities() const {
+  if (command_priorities.empty()) return {};
+  std::vector<IoPriority> found{priority};
+  for (const CommandPriority& one : command_priorities) {
+    if (std::ranges::find(found, one.priority) == found.end()) found.push_back(one.priority);
+  }
+  return found;
 }
 
 void Tally::clear() {
@@ -84,6 +69,7 @@ void Tally::clear() {
     if (times->used) *times = OperationTimes{};
   }
   sync.clear();
+  for (PriorityTimes& times : by_priority) times = PriorityTimes{};
   usage = {};
   depths = {};
   restarted = false;
@@ -98,6 +84,8 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
       names_(names),
       hooks_(std::move(hooks)),
       seed_(seed),
+      priorities_(rule.priorities()),
+      priority_state_(seed),
       company_(company),
       depth_(rule.depth) {
   const std::uint32_t slots = pattern.operation == IoOperation::kMix ? 2 * rule.depth : rule.depth;
@@ -107,6 +95,7 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
   submitted_ns_.resize(slots);
   batch_.reserve(rule.batch);
   ended_.resize(rule.depth);
+  for (Tally& tally : tallies_) tally.by_priority.resize(priorities_.size());
   for (std::uint32_t slot = rule.depth; slot-- > 0;) free_.push_back(slot);
   for (std::uint32_t slot = slots; slot-- > slots - rule.depth;) free_for_writes_.push_back(slot);
 }
@@ -115,6 +104,7 @@ void IoThread::prepare(const ThreadIo& io) { backend_ = rule_.backend->make(io);
 
 void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& sample,
                    RunQueueDelay* queue) {
+  const ThreadIoPriority priority(rule_.priority);
   begin(sample.load(), queue);
   while (true) {
     const bool stopping = is_over(stop);
@@ -274,6 +264,7 @@ std::size_t IoThread::issue(std::int64_t now) {
     if (due != nullptr && due->at_ns > now) break;
     const bool apart = due != nullptr && due_[1].arrivals != nullptr;
     IoRequest operation = stream_.next(apart ? std::optional<bool>(due == &due_[1]) : std::nullopt);
+    operation.priority = chosen_priority(operation);
     take_slot(operation);
     if (due != nullptr) {
       started_ns_[operation.slot] = due->at_ns;
@@ -291,6 +282,24 @@ std::size_t IoThread::issue(std::int64_t now) {
   }
   if (!batch_.empty()) submit();
   return batch_.size();
+}
+
+IoPriority IoThread::chosen_priority(const IoRequest& operation) {
+  if (rule_.command_priorities.empty()) return 0;
+  auto drawn = static_cast<int>(splitmix64(priority_state_) % 100);
+  for (const CommandPriority& one : rule_.command_priorities) {
+    if (one.write != operation.write || (one.bytes != 0 && one.bytes != operation.bytes)) continue;
+    if (drawn < one.percent) return one.priority;
+    drawn -= one.percent;
+  }
+  return 0;
+}
+
+void IoThread::note_priority(const IoRequest& operation, std::uint64_t completion_ns) {
+  const IoPriority own = operation.priority != 0 ? operation.priority : rule_.priority;
+  const auto at = std::ranges::find(priorities_, own) - priorities_.begin();
+  PriorityTimes& times = now_->by_priority[static_cast<std::size_t>(at)];
+  (operation.write ? times.writes : times.reads).record(completion_ns);
 }
 
 void IoThread::take_slot(IoRequest& operation) {
@@ -334,7 +343,9 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   OperationTimes& times = now_->times(operation.write);
   times.latency.record(latency);
   if (!rule_.backend->synchronous) {
-    times.completion.record(not_negative(ended - submitted_ns_[slot]));
+    const std::uint64_t completion_ns = not_negative(ended - submitted_ns_[slot]);
+    times.completion.record(completion_ns);
+    if (!priorities_.empty()) note_priority(operation, completion_ns);
   }
   if (operation.write) {
     ++now_->writes;
@@ -377,11 +388,16 @@ void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
                       "cannot be read",
                   Cause::kStorage);
   }
+  if (result == -EPERM && operation.priority != 0) refuse_priority(operation.priority);
   if (result == -EINVAL) {
     throw Unavailable(
         Cause::kStorage, what + ": the file system refuses it (EINVAL)",
         "direct I/O needs offsets and sizes that are multiples of the device's block; "
         "say --direct no, or larger blocks");
+  }
+  if (result == -EOPNOTSUPP) {
+    throw Unavailable(Cause::kStorage, what + ": its file system cannot do that (EOPNOTSUPP)",
+                      "name a directory on another file system");
   }
   if (result < 0) {
     throw Failure(fmt::format("{}: {}", what, strerror(static_cast<int>(-result))),

@@ -16,6 +16,7 @@
 #include "storage/depth_search.h"
 #include "storage/pattern.h"
 #include "threads/disturbance.h"
+#include "threads/usage.h"
 
 namespace tierscope {
 
@@ -27,17 +28,6 @@ struct OperationTimes {
   Histogram completion;  // From the return of that call to the completion.
 };
 
-// What the kernel counted of a thread, as getrusage() has it.
-struct ThreadUsage {
-  double user_s = 0;
-  double system_s = 0;
-  std::uint64_t switches = 0;
-  std::uint64_t major_faults = 0;
-  std::uint64_t minor_faults = 0;
-
-  void add(const ThreadUsage& other, double sign = 1);
-};
-
 // How many operations were in flight, and how many each call submitted and reaped: counts by powers
 // of two, the last one for all above.
 struct Depths {
@@ -46,6 +36,21 @@ struct Depths {
   std::array<std::uint64_t, 7> completed{};
 
   void add(const Depths& other);
+};
+
+// How long operations of one priority took from the return of the call that submitted them, in ns.
+struct PriorityTimes {
+  Histogram reads;
+  Histogram writes;
+};
+
+// Of operations of a direction and, where `bytes` is not 0, a size, so many percent have a priority
+// of their own.
+struct CommandPriority {
+  bool write;
+  std::uint32_t bytes;
+  int percent;
+  IoPriority priority;
 };
 
 // What one thread did in one sample.
@@ -62,6 +67,7 @@ struct Tally {
   Histogram sync;  // Of each fsync and fdatasync.
   ThreadUsage usage;
   Depths depths;
+  std::vector<PriorityTimes> by_priority;  // As IoRule::priorities() has them.
   bool restarted = false;  // What was counted before, in earlier samples too, does not count.
 
   void clear();
@@ -90,6 +96,11 @@ struct IoRule {
   double think_s = 0;             // The whole pause, of which
   double think_spin_s = 0;        // so much keeps the CPU busy.
   std::optional<DepthSearchRule> search;
+  IoPriority priority = 0;                          // Of the thread; 0: the one that it has.
+  std::vector<CommandPriority> command_priorities;  // With backends that have any.
+
+  // All that operations may have, the thread's at first; none where all have the thread's.
+  std::vector<IoPriority> priorities() const;
 };
 
 // Threads that make operations in the ratio of their weights.
@@ -174,6 +185,8 @@ class IoThread {
   void end_sample(std::int64_t now);
   std::size_t issue(std::int64_t now);
   void take_slot(IoRequest& operation);
+  IoPriority chosen_priority(const IoRequest& operation);
+  void note_priority(const IoRequest& operation, std::uint64_t completion_ns);
   void submit();
   void reap(double wait_s);
   void complete(const Completion& completion, std::int64_t now);
@@ -191,6 +204,8 @@ class IoThread {
   std::unique_ptr<Backend> backend_;
   std::array<Due, 2> due_;  // Of all operations, or of reads and of writes.
   std::uint64_t seed_;
+  std::vector<IoPriority> priorities_;
+  std::uint64_t priority_state_;
   IoCompany company_;
   std::optional<DepthSearch> search_;
   std::uint32_t depth_;

@@ -26,6 +26,7 @@ struct Ring {
   unsigned header_length;
   io_event events[];
 };
+constexpr unsigned kHasPriority = 1 << 1;  // IOCB_FLAG_IOPRIO of linux/aio_abi.h.
 constexpr unsigned kRingMagic = 0xa10a10a1;
 
 class LibAio : public Backend {
@@ -54,6 +55,10 @@ class LibAio : public Backend {
       } else {
         io_prep_pread(&block, fd, io_.buffers[operation.slot], operation.bytes, offset);
       }
+      if (operation.priority != 0) {  // libaio has no function for it.
+        block.u.c.flags |= kHasPriority;
+        block.aio_reqprio = static_cast<short>(operation.priority);
+      }
       pointers_.push_back(&block);
     }
     std::size_t done = 0;
@@ -62,6 +67,8 @@ class LibAio : public Backend {
           io_submit(context_, static_cast<long>(pointers_.size() - done), pointers_.data() + done);
       if (accepted >= 0) {
         done += static_cast<std::size_t>(accepted);
+      } else if (accepted == -EPERM && operations[done].priority != 0) {
+        refuse_priority(operations[done].priority);
       } else if (accepted != -EAGAIN && accepted != -EINTR) {
         throw Failure(fmt::format("io_submit failed: {}", strerror(-accepted)), Cause::kStorage);
       }

@@ -174,6 +174,23 @@ class Truncate : public SynchronousBackend {
   std::vector<off_t> sizes_;
 };
 
+// Reserves or frees the blocks below a range of a file; what it holds there becomes zeros where
+// they are freed. Modes as of fallocate(2).
+template <int kMode>
+class Allocate : public SynchronousBackend {
+ public:
+  using SynchronousBackend::SynchronousBackend;
+
+ private:
+  std::int64_t carry_out(const IoRequest& operation) override {
+    const int fd = io_.files[static_cast<std::size_t>(operation.file)];
+    while (fallocate(fd, kMode, static_cast<off_t>(operation.offset), operation.bytes) != 0) {
+      if (errno != EINTR) return -errno;
+    }
+    return operation.bytes;
+  }
+};
+
 template <typename Made>
 std::unique_ptr<Backend> made(const ThreadIo& io) {
   return std::make_unique<Made>(io);
@@ -189,6 +206,13 @@ std::unique_ptr<Backend> make_pvsync2(const ThreadIo& io) {
 }
 std::unique_ptr<Backend> make_splice(const ThreadIo& io) { return made<Splice>(io); }
 std::unique_ptr<Backend> make_ftruncate(const ThreadIo& io) { return made<Truncate>(io); }
+std::unique_ptr<Backend> make_fallocate(const ThreadIo& io) { return made<Allocate<0>>(io); }
+std::unique_ptr<Backend> make_fallocate_keep(const ThreadIo& io) {
+  return made<Allocate<FALLOC_FL_KEEP_SIZE>>(io);
+}
+std::unique_ptr<Backend> make_punch_hole(const ThreadIo& io) {
+  return made<Allocate<FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE>>(io);
+}
 std::unique_ptr<Backend> make_null(const ThreadIo& io) { return made<Null>(io); }
 
 }  // namespace tierscope

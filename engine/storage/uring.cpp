@@ -115,6 +115,7 @@ class Uring : public Backend {
       io_uring_prep_read(entry, file, buffer, operation.bytes, operation.offset);
     }
     if (io_.registered_files) io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+    if (operation.priority != 0) entry->ioprio = operation.priority;
     io_uring_sqe_set_data64(entry, operation.slot);
   }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace tierscope {
 namespace {
@@ -26,6 +27,9 @@ class BackendTest : public testing::TestWithParam<std::string_view> {
       const std::string data(kBlock, static_cast<char>(block));
       EXPECT_EQ(write(file_, data.data(), kBlock), kBlock);
     }
+    make();
+  }
+  void make() {
     for (const BackendKind& kind : backend_kinds()) {
       if (kind.name == GetParam()) backend_ = kind.make(io_);
     }
@@ -80,11 +84,64 @@ TEST_P(BackendTest, WritesTheBlockAskedFor) {
 TEST_P(BackendTest, AFileThatWasTruncatedIsSeen) {
   EXPECT_EQ(carry_out(request(7, false)), kBlock);
   ASSERT_EQ(ftruncate(file_, 4 * kBlock), 0);
-  const std::int64_t expected = GetParam() == "mmap" ? -EFAULT : 0;
+  const bool mapped = GetParam() == "mmap" || GetParam() == "pmem";
+  const std::int64_t expected = mapped ? -EFAULT : 0;
   EXPECT_EQ(carry_out(request(7, false)), expected);
   EXPECT_EQ(carry_out(request(8, false)), expected);  // As often as it happens.
   EXPECT_EQ(carry_out(request(3, false)), kBlock);
 }
+
+using PersistentBackendTest = BackendTest;
+
+TEST_P(PersistentBackendTest, StoresPastTheCachesWhateverTheAlignment) {
+  io_.non_temporal = io_.drain = true;
+  make();
+  std::fill_n(buffers_[1], kBlock, std::byte{0xaa});
+  for (const auto [offset, bytes] : {std::pair{3 * kBlock, 512U}, {5 * kBlock + 7, 999U}}) {
+    EXPECT_EQ(carry_out({.offset = offset, .bytes = bytes, .slot = 1, .file = 0, .write = true}),
+              bytes);
+    std::array<std::byte, 1024> found{};
+    ASSERT_EQ(pread(file_, found.data(), bytes + 1, static_cast<off_t>(offset)), bytes + 1);
+    EXPECT_EQ(std::ranges::count(found, std::byte{0xaa}), bytes);
+  }
+  backend_->sync(0, true);
+}
+
+TEST_P(PersistentBackendTest, AFileInMemoryIsNotMappedSynchronously) {
+  EXPECT_FALSE(maps_synchronously(file_));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PersistentBackendTest, testing::Values("pmem"));
+
+using SpaceBackendTest = BackendTest;
+
+TEST_P(SpaceBackendTest, ChangesBlocksAndKeepsTheSize) {
+  const auto blocks_held = [&] {
+    struct stat found{};
+    EXPECT_EQ(fstat(file_, &found), 0);
+    EXPECT_EQ(found.st_size, kBlocks * kBlock);
+    return found.st_blocks * 512;
+  };
+  const bool punches = GetParam() == "punch-hole";
+  if (!punches) {
+    ASSERT_EQ(fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 3 * kBlock, kBlock), 0);
+  }
+  const auto before = blocks_held();
+  EXPECT_EQ(carry_out(request(3, true)), kBlock);
+  EXPECT_EQ(blocks_held(), punches ? before - kBlock : before + kBlock);
+  std::array<std::byte, 2> found{std::byte{1}, std::byte{1}};
+  ASSERT_EQ(pread(file_, found.data(), 2, 4 * kBlock - 1), 2);
+  EXPECT_EQ(found[0], std::byte{0});
+  EXPECT_EQ(found[1], std::byte{4});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SpaceBackendTest,
+                         testing::Values("fallocate", "fallocate-keep", "punch-hole"),
+                         [](const auto& parameter) {
+                           std::string name(parameter.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 using NullBackendTest = BackendTest;
 
@@ -123,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(All, NullBackendTest, testing::Values("null"));
 
 INSTANTIATE_TEST_SUITE_P(All, BackendTest,
                          testing::Values("posix", "sync", "pvsync", "pvsync2", "splice", "libaio",
-                                         "posixaio", "io_uring", "mmap"),
+                                         "posixaio", "io_uring", "mmap", "pmem"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace

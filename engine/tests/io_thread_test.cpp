@@ -172,6 +172,38 @@ TEST_F(IoThreadTest, MisalignedDirectAccessIsUnavailable) {
   EXPECT_THROW(run(), Unavailable);
 }
 
+TEST_F(IoThreadTest, WhatTheFileSystemCannotDoIsUnavailable) {
+  FakeBackend::fails_at = 1;
+  FakeBackend::error = -EOPNOTSUPP;
+  EXPECT_THROW(run(), Unavailable);
+}
+
+TEST_F(IoThreadTest, SomeOperationsHaveAPriorityOfTheirOwnAndTimesByIt) {
+  constexpr IoPriority kIdle = io_priority(3, 0);
+  constexpr IoPriority kLow = io_priority(2, 7);
+  rule_.amount = 4096 * 1000;
+  rule_.command_priorities = {{.write = true, .bytes = 0, .percent = 100, .priority = kLow},
+                              {.write = false, .bytes = 512, .percent = 100, .priority = kLow},
+                              {.write = false, .bytes = 4096, .percent = 30, .priority = kIdle}};
+  const Tally& tally = run();
+  EXPECT_EQ(rule_.priorities(), (std::vector<IoPriority>{0, kLow, kIdle}));
+  ASSERT_EQ(tally.by_priority.size(), 3);
+  const std::uint64_t idle = tally.by_priority[2].reads.count();
+  EXPECT_EQ(tally.by_priority[0].reads.count() + idle, 1000);
+  EXPECT_EQ(tally.by_priority[1].reads.count(), 0);
+  EXPECT_GT(idle, 200);
+  EXPECT_LT(idle, 400);
+}
+
+TEST_F(IoThreadTest, APriorityThatTheKernelRefusesIsUnavailable) {
+  FakeBackend::fails_at = 1;
+  FakeBackend::error = -EPERM;
+  EXPECT_THROW(run(), Failure) << "of an operation without one";
+  FakeBackend::ended = 0;
+  rule_.command_priorities = {{.write = false, .percent = 100, .priority = io_priority(1, 0)}};
+  EXPECT_THROW(run(), Unavailable);
+}
+
 TEST_F(IoThreadTest, AnOpenLoopCountsLatencyFromWhenAnOperationWasDue) {
   rule_.rate = 10000;  // One each 100 us, of which each takes 1 ms: the last of 100 waits for long.
   rule_.depth = 1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <any>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -503,6 +504,29 @@ TEST_F(StorageKind, SamplesOfSmallFilesAreWatched) {
       "files", {{"cpus", cpus_},
                 {"directory", directory_.path()},
                 {"pattern", {{"operation", "stat"}, {"file_size", 100}, {"files", 50}}}}));
+}
+
+TEST_F(StorageKind, EachThreadMayUseEachOfItsFilesOnce) {
+  for (const char* const operation : {"create", "stat", "unlink"}) {
+    const std::vector<int> every = allowed_cpus();
+    Repeated files(measurement(
+        "files", {{"cpus", every},
+                  {"cpu_sets", {every, every}},
+                  {"directory", directory_.path()},
+                  {"own_ends", true},
+                  {"pattern", {{"operation", operation}, {"file_size", 0}, {"files", 50}}}}));
+    const Repetition made = files.repetition();
+    const Columns samples = columns(made.series.at(0));
+    ASSERT_EQ(samples.at("operations").size(), 1);
+    const json& seen = made.evidence["small_files"];
+    EXPECT_EQ(seen["operations"], 100) << operation;
+    ASSERT_EQ(seen["threads"].size(), 2);
+    for (const json& thread : seen["threads"]) {
+      EXPECT_EQ(thread["operations"], 50);
+      EXPECT_GT(thread["worked_s"], 0);
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST_F(StorageKind, SamplesOfCheckpointsAreWatched) {

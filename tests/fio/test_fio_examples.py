@@ -66,14 +66,14 @@ def test_what_an_example_asks_for_runs_or_is_refused_with_its_reason(
 
 def test_the_table_has_all_examples() -> None:
     assert len(EXAMPLES) == 86
-    assert sum(outcome == RUNS for _, _, outcome in EXAMPLES) >= 35
+    assert sum(outcome == RUNS for _, _, outcome in EXAMPLES) >= 45
 
 
 @pytest.mark.skipif(not FOLDER, reason="$FIO_EXAMPLES does not name the folder of fio's examples")
 @pytest.mark.parametrize(("name", "outcome"), [(name, outcome) for name, _, outcome in EXAMPLES])
 def test_the_example_itself_does_what_the_table_says(name: str, outcome: str) -> None:
     text = (Path(FOLDER) / f"{name}.fio").read_text()
-    for device in ("/dev/sd", "/dev/nvme", "/dev/fio", "/dev/XXX"):
+    for device in ("/dev/sd", "/dev/nvme", "/dev/fio", "/dev/XXX", "/dev/dax"):
         text = text.replace(device, "/data/device-")
     found = reasons(text)
     assert (not found) == (outcome == RUNS), found

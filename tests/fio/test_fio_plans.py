@@ -11,6 +11,7 @@ from tierscope.model.storage import OwnFile, OwnFiles
 from tierscope.peers import drop_in
 from tierscope.peers.drop_in import plan_of
 from tierscope.peers.fio import plan
+from tierscope.peers.fio.file_engines import files_spec
 from tierscope.peers.fio.job_file import parse_jobs
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
@@ -45,6 +46,73 @@ def refusal(text: str) -> str:
     with pytest.raises(UserError) as refused:
         spec(text)
     return str(refused.value)
+
+
+def test_engines_of_files_have_one_directory_and_take_their_files_in_turn() -> None:
+    text = "ioengine=filestat\nfilesize=8k\nnrfiles=20\niodepth=8\n[a]\n[b]\nnumjobs=2\n"
+    found = files_spec(stage_of(text), MACHINE)
+    assert plan_of(found)
+    assert found["pattern"] == {
+        "operation": "stat", "file_size": 8192, "files": 60, "directories": "shared",
+    }  # fmt: skip
+    assert (len(found["cpu_sets"]), found["directory"]) == (3, "/data")
+    (job, _other) = stage_of(text).jobs
+    assert any("iodepth: no data is moved" in one for one in job.remarks)
+    with pytest.raises(UserError, match="have one number of files, and"):
+        stage_of(f"{text}nrfiles=10\n")
+
+
+def test_priorities_of_jobs_and_of_single_operations() -> None:
+    found = spec(
+        "[a]\nsize=8m\nioengine=libaio\nrw=randrw\nbssplit=64k/50:1m/50\nprio=7\n"
+        "cmdprio_bssplit=64k/25/1/1:64k/75:1m/0,1m/0\ncmdprio_class=3\n"
+    )["pattern"]
+    assert found["priority"] == {"io_class": "best-effort", "level": 7}
+    rows = {"of": "reads", "bytes": 65536}
+    assert found["command_priorities"] == [
+        {**rows, "percent": 25, "io_class": "realtime", "level": 1},
+        {**rows, "percent": 75, "io_class": "idle", "level": 0},
+    ]
+    found = spec(
+        "[a]\nsize=8m\nioengine=io_uring\nrw=write\nprioclass=3\ncmdprio_percentage=20,5\n"
+    )["pattern"]
+    assert found["priority"] == {"io_class": "idle", "level": 0}
+    assert found["command_priorities"] == [
+        {"of": "writes", "percent": 5, "io_class": "realtime", "level": 0}
+    ]
+    assert "priority" not in spec("[a]\nsize=8m\n")["pattern"]
+
+
+DEDUPE = "size=8m\nrw=write\ndedupe_percentage=50\ndedupe_mode=working_set\n"
+
+
+def test_jobs_share_a_set_of_duplicates_or_have_one_each() -> None:
+    text = (
+        "dedupe_working_set_percentage=50\n[own]\n" + DEDUPE
+        + "[a]\ndedupe_global=1\nnumjobs=2\n" + DEDUPE + "[b]\ndedupe_global=1\n" + DEDUPE
+    )  # fmt: skip
+    jobs = spec(text)
+    rows = [job.get("pattern", jobs["pattern"])["duplicates"] for job in jobs["jobs"]]
+    assert [(one["stream"], one["streams"]) for one in rows] == [(3, 1), (0, 3), (1, 3), (2, 3)]
+    assert {(one["percent"], one["working_set"]) for one in rows} == {(50, 1024)}
+    (again,) = [spec("[a]\nsize=1m\nrw=randwrite\ndedupe_percentage=9\n")["pattern"]["duplicates"]]
+    assert again == {"percent": 9, "stream": 0, "streams": 1}
+    assert "duplicates" not in spec("[a]\nsize=1m\ndedupe_percentage=9\n")["pattern"]
+
+
+@pytest.mark.parametrize(
+    ("common", "own", "direct"),
+    [
+        ("direct=0\nbuffered=0", "", True),
+        ("buffered=0\ndirect=0", "", False),
+        ("direct=0\nbuffered=0", "buffered=1", False),
+        ("buffered=1", "direct=1", True),
+        ("direct=1\nbuffered=0\ndirect=0", "", False),
+    ],
+)
+def test_the_last_of_direct_and_buffered_counts(common: str, own: str, direct: bool) -> None:
+    found = spec(f"{common}\n[a]\nsize=1m\n{own}\n")
+    assert found["pattern"]["direct"] == direct
 
 
 def test_a_job_is_a_thread_for_each_clone_with_files_named_as_by_fio() -> None:

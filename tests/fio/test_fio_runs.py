@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_a_flow_keeps_the_ratio_of_weights(fio: Fio) -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", ["sync", "pvsync", "pvsync2", "splice", "mmap", "posixaio", "io_uring"]
+    "engine", ["sync", "pvsync", "pvsync2", "splice", "mmap", "libpmem", "posixaio", "io_uring"]
 )
 def test_every_engine_moves_and_verifies_its_data(fio: Fio, engine: str) -> None:
     words = f"--name=a --ioengine={engine} --rw=randwrite --size=256k --iodepth=4 --verify=md5"
@@ -207,6 +208,275 @@ def test_ftruncate_leaves_others_files_alone(fio: Fio, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "tierscope did not make it" in done.stderr
     assert other.read_bytes() == b"x" * 65536
+
+
+FILES = """\
+[global]
+ioengine={engine}
+nrfiles=50
+filesize=4k
+create_on_open={opens}
+[t0]
+[t1]
+numjobs=2
+rw=write
+[later]
+stonewall
+ioengine=sync
+create_on_open=0
+nrfiles=1
+"""
+
+
+@pytest.mark.parametrize("engine", ["filecreate", "filestat", "filedelete"])
+def test_engines_of_files_use_each_file_once(fio: Fio, tmp_path: Path, engine: str) -> None:
+    theirs = tmp_path / "work" / "t0.0.0"
+    theirs.write_text("precious")
+    text = FILES.format(engine=engine, opens=int(engine == "filecreate"))
+    done = fio("--output-format=normal,json", "-", text=text)
+    assert done.returncode == 0, done.stderr
+    printed, _, document = done.stdout.partition("\n{\n")
+    found = json.loads("{" + document)["jobs"]
+    assert [job["jobname"] for job in found] == ["t0", "t1", "t1", "later"]
+    for job in found[:3]:
+        one = job["read" if job["jobname"] == "t0" else "write"]
+        assert (one["total_ios"], one["io_bytes"], one["clat_ns"]["N"]) == (50, 50 << 12, 50)
+        assert 0 < one["clat_ns"]["min"] <= one["clat_ns"]["mean"]
+        assert one["iops"] > 0
+        assert job["iodepth_level"]["1"] == 100
+    assert found[3]["read"]["io_bytes"] == 4096
+    assert f"ioengine={engine}, iodepth=1" in printed
+    assert "issued rwts: total=50,0,0,0" in printed
+    assert theirs.read_text() == "precious"
+    assert {one.name for one in (tmp_path / "work").iterdir()} == {
+        ".tierscope-files.json", "later.0.0", "t0.0.0",
+    }  # fmt: skip
+
+
+def test_engines_of_files_do_not_run_together_with_others(fio: Fio) -> None:
+    text = "[global]\nsize=64k\n[a]\nioengine=filestat\n[b]\n"
+    done = fio("-", text=text)
+    assert done.returncode == 2
+    assert "filestat and by psync do not run together; give a stonewall" in done.stderr
+
+
+FRAGMENTS = """\
+[global]
+ioengine=falloc
+size=1m
+filename=fragments
+number_ios=64
+bs=4k
+[reserve]
+rw=randwrite
+[free]
+rw=randtrim
+number_ios=32
+[keep]
+rw=randread
+[write]
+stonewall
+ioengine=libaio
+rw=write
+direct=0
+"""
+
+
+def test_falloc_reserves_and_frees_blocks_of_our_own_file(fio: Fio, tmp_path: Path) -> None:
+    data = tmp_path / "work" / "fragments"
+    only = fio("--name=a", "--filename=fragments", "--size=1m", "--ioengine=falloc", "--rw=trim",
+               "--number_ios=64", "--output-format=json")  # fmt: skip
+    (job,) = jobs_of(only)
+    assert (job["trim"]["total_ios"], job["trim"]["io_bytes"]) == (64, 256 << 10)
+    assert job["read"]["total_ios"] == job["write"]["total_ios"] == 0
+    assert not any(data.read_bytes()[: 256 << 10]), "freed blocks read as zeros"
+    done = fio("--output-format=json", "-", text=FRAGMENTS)
+    reserve, free, keep, write = jobs_of(done)
+    assert reserve["write"]["total_ios"] == keep["read"]["total_ios"] == 64
+    assert free["trim"]["clat_ns"]["N"] == free["trim"]["total_ios"] == 32
+    assert write["write"]["io_bytes"] == 256 << 10
+    assert data.stat().st_size == 1 << 20
+    text = fio("--section=free", "-", text=FRAGMENTS)
+    assert "issued rwts: total=0,0,32,0" in text.stdout
+    assert "   TRIM: bw=" in text.stdout
+    again = fio("--name=a", "--filename=fragments", "--size=1m", "--rw=randwrite")
+    assert again.returncode == 0, "a file with holes is still tierscope's: " + again.stderr
+
+
+def test_falloc_takes_nobody_else_s_file(fio: Fio, tmp_path: Path) -> None:
+    other = tmp_path / "work" / "other"
+    other.write_bytes(b"x" * 65536)
+    for rw in ("trim", "write", "read"):
+        done = fio("--name=a", "--filename=other", "--ioengine=falloc", f"--rw={rw}",
+                   "--size=64k", "--overwrite-others")  # fmt: skip
+        assert done.returncode == 2
+        assert "takes tierscope's own files only" in done.stderr
+    assert other.read_bytes() == b"x" * 65536
+    assert other.stat().st_blocks >= 128
+
+
+@pytest.mark.parametrize("direct", ["0", "1"])
+def test_libpmem_says_what_its_mapping_goes_through(fio: Fio, direct: str) -> None:
+    words = f"--name=a --ioengine=libpmem --rw=randwrite --size=256k --direct={direct} --sync=1"
+    done = fio(*words.split(), "--output-format=json")
+    (job,) = jobs_of(done)
+    assert job["write"]["io_bytes"] == 256 << 10
+    assert job["mapping"] == "page cache", "no file system of this machine is on DAX"
+    shown = fio(*words.replace("randwrite", "randread").split(), "--verify=md5")
+    assert "  mapping      : page cache" in shown.stdout
+    assert "verified: every block read" in shown.stderr
+
+
+PRIORITIES = """\
+[a]
+filename=data
+size=2m
+number_ios=400
+rw=randrw
+bs=4k
+iodepth=4
+prio=6
+cmdprio_bssplit=4k/30/3/1,4k/0
+write_lat_log=x
+log_prio=1
+"""
+
+
+@pytest.mark.parametrize("engine", ["libaio", "io_uring"])
+def test_operations_have_priorities_and_times_by_them(
+    fio: Fio, tmp_path: Path, engine: str
+) -> None:
+    done = fio("--output-format=normal,json+", "-", text=f"{PRIORITIES}ioengine={engine}\n")
+    assert done.returncode == 0, done.stderr
+    printed, _, document = done.stdout.partition("\n{\n")
+    (job,) = json.loads("{" + document)["jobs"]
+    rows = job["read"]["prios"]
+    assert [(one["prioclass"], one["prio"]) for one in rows] == [(2, 6), (3, 1)]
+    counts = [one["clat_ns"]["N"] for one in rows]
+    assert sum(counts) == job["read"]["total_ios"]
+    assert 0.1 < counts[1] / sum(counts) < 0.5, "30% are asked for"
+    assert [sum(one["clat_ns"]["bins"].values()) for one in rows] == counts
+    assert "prios" not in job["write"], "all writes have the job's"
+    assert "    clat prio 3/1 (" in printed
+    assert (
+        f"    clat prio 2/6 ({100 * counts[0] / sum(counts):.2f}% of IOs) percentiles (" in printed
+    )
+    lines = [
+        line.split(", ") for line in (tmp_path / "work" / "x_clat.1.log").read_text().splitlines()
+    ]
+    assert {(line[2], line[4]) for line in lines} == {
+        ("0", "0x4006"), ("0", "0x6001"), ("1", "0x4006"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--prioclass=1",
+        "--ioengine=libaio --cmdprio_percentage=50",
+        "--ioengine=io_uring --cmdprio_percentage=50",
+    ],
+)
+def test_a_class_that_the_user_may_not_have_is_one_line(
+    fio: Fio, tmp_path: Path, options: str
+) -> None:
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed; it comes with util-linux")
+    words = f"fio --name=a --size=64k --directory={tmp_path} {options}".split()
+    without = ["--bounding-set=-sys_nice,-sys_admin", "--inh-caps=-all"]
+    done = subprocess.run(
+        ["setpriv", *without, sys.executable, "-c",
+         "from tierscope.cli.main import main; main()", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    said = [line for line in done.stderr.splitlines() if "priority class 1" in line]
+    assert len(said) == 1
+    assert "CAP_SYS_NICE" in said[0]
+
+
+def pages(path: Path) -> list[bytes]:
+    content = path.read_bytes()
+    return [content[at : at + 4096] for at in range(0, len(content), 4096)]
+
+
+DUPLICATES = """\
+[global]
+ioengine=libaio
+iodepth=16
+size=2m
+rw=write
+bs=8k
+dedupe_mode=working_set
+dedupe_percentage=50
+dedupe_working_set_percentage=40
+dedupe_global={together}
+[a]
+[b]
+"""
+
+
+def test_written_blocks_occur_several_times_and_files_stay_our_own(
+    fio: Fio, tmp_path: Path
+) -> None:
+    shared = []
+    for together in (0, 1):
+        found = jobs_of(fio("--output-format=json", "-", text=DUPLICATES.format(together=together)))
+        assert [job["write"]["io_bytes"] for job in found] == [2 << 20] * 2
+        first, second = (pages(tmp_path / "work" / f"{name}.0.0") for name in "ab")
+        alone = (first + second,) if together else (first, second)
+        for one in alone:
+            assert 0.35 < len(set(one)) / len(one) < 0.65, "half occur before"
+        shared.append(len(set(first) & set(second)))
+    assert shared[0] == 0
+    assert shared[1] > 50
+    for words in (["--rw=read", "--readonly"], ["--rw=randwrite", "--verify=md5"]):
+        again = fio("--name=a", "--filename=a.0.0", "--size=2m", *words)
+        assert again.returncode == 0, again.stderr
+    assert "blocks written were read back" in again.stderr
+
+
+def test_repeated_blocks_are_those_before(fio: Fio, tmp_path: Path) -> None:
+    words = "--name=a --filename=d --size=1m --rw=write --bs=4k --dedupe_percentage=100"
+    assert fio(*words.split()).returncode == 0
+    assert len(set(pages(tmp_path / "work" / "d"))) == 1
+
+
+def test_a_file_system_is_filled_but_for_a_twentieth(fio: Fio, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder)]
+    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
+    try:
+        words = [f"--directory={folder}", "--filename=all", "--bs=64k", "--verify=meta",
+                 "--verify_pattern=0xaa555aa5", "--verify_interval=512",
+                 "--output-format=json"]  # fmt: skip
+        done = fio("--name=w", "--rw=write", "--fill_device=1", "--do_verify=0", *words)
+        (job,) = jobs_of(done)
+        moved = job["write"]["io_bytes"]
+        assert 0.85 * (64 << 20) < moved < 0.95 * (64 << 20)
+        assert (folder / "all").stat().st_size == moved
+        read = fio("--name=r", "--rw=read", *words)
+        assert jobs_of(read)[0]["read"]["io_bytes"] == moved
+        assert "verified: every block read" in read.stderr
+        again = fio("--name=w", "--rw=write", "--fill_device=1", *words)
+        assert jobs_of(again)[0]["write"]["io_bytes"] == moved
+        full = fio("--name=w", "--bs=4m", "--rw=write", "--fill_device=1", f"--directory={folder}")
+        assert full.returncode == 2
+        assert "a twentieth stays free" in full.stderr
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("engine", ["mmap", "libpmem", "dev-dax"])
+def test_threads_that_store_to_the_same_place_leave_whole_blocks(fio: Fio, engine: str) -> None:
+    words = f"--name=a --filename=d --size=4m --numjobs=8 --ioengine={engine} --bs=2m"
+    for rw in ("randwrite --number_ios=200", "randread", "write --bsrange=4k-64k"):
+        done = fio(*words.split(), *f"--rw={rw}".split(), "--verify=md5")
+        assert done.returncode == 0, done.stderr
+        assert "verified: " in done.stderr
 
 
 def test_null_needs_no_file_and_says_what_it_measures(fio: Fio, tmp_path: Path) -> None:

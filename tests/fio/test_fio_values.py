@@ -85,25 +85,47 @@ def test_shares_of_block_sizes() -> None:
 
 def test_block_sizes_of_reads_and_writes() -> None:
     numbers = Numbers()
-    assert numbers.blocks("8k") == Blocks(((8192, 1),), ((8192, 1),))
-    assert numbers.blocks("8k,64k,1m") == Blocks(((8192, 1),), ((65536, 1),))
-    assert numbers.blocks(",64k") == Blocks(((4096, 1),), ((65536, 1),))
+    assert numbers.blocks("8k") == Blocks(*[((8192, 1),)] * 3)
+    assert numbers.blocks("8k,64k,1m") == Blocks(((8192, 1),), ((65536, 1),), ((MIB, 1),))
+    assert numbers.blocks(",64k") == Blocks(((4096, 1),), *[((65536, 1),)] * 2)
     assert numbers.range("4k-16k").reads == tuple((4096 * n, 1) for n in (1, 2, 3, 4))
-    assert numbers.range("16k:4k,1m-1m") == Blocks(numbers.range("4k-16k").reads, ((MIB, 1),))
+    assert numbers.range("16k:4k,1m-1m") == Blocks(
+        numbers.range("4k-16k").reads, *[((MIB, 1),)] * 2
+    )
     with pytest.raises(UserError, match="512"):
         numbers.blocks("100")
 
 
-@pytest.mark.parametrize("word", ["trim", "randtrim", "trimwrite", "randtrim:4"])
-def test_trims_are_refused(word: str) -> None:
-    with pytest.raises(UserError, match="trims discard data"):
+@pytest.mark.parametrize("word", ["trimwrite", "randtrimwrite", "trimread"])
+def test_trims_are_not_mixed(word: str) -> None:
+    with pytest.raises(UserError, match=r"is not one of read, .*, trim, randtrim"):
         Numbers().work(word)
+
+
+def test_shares_of_priorities() -> None:
+    reads, writes = Numbers().priorities("64k/25/1/1:64k/75/3/2:1m/0,1m/10")
+    assert [(one.bytes, one.percent, one.named) for one in reads] == [
+        (65536, 25, (1, 1)), (65536, 75, (3, 2)),
+    ]  # fmt: skip
+    assert [(one.bytes, one.percent, one.named) for one in writes] == [(MIB, 10, None)]
+    assert Numbers().priorities("4k/5")[0] == Numbers().priorities("4k/5")[1]
+    for text, why in (
+        ("64k", "is not SIZE/PERCENT"), ("64k/1/2", "is not SIZE/PERCENT"),
+        ("64k/50:64k/51", "above 100%"), ("64k/10/4/0", "classes are 0 to 3"),
+        ("64k/10/1/8", "levels 0 to 7"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=why):
+            Numbers().priorities(text)
+    assert values.each_direction(0, 100)(Numbers(), "20,5") == (20, 5)
+    assert values.each_direction(0, 100)(Numbers(), "20") == (20, 20)
+    with pytest.raises(UserError, match="from 0 to 100"):
+        values.each_direction(0, 100)(Numbers(), "101")
 
 
 def test_words_of_rw() -> None:
     work = Numbers().work
-    assert [work(word).operation for word in ("read", "randwrite", "rw")] == [
-        "read", "write", "mix",
+    assert [work(word).operation for word in ("read", "randwrite", "rw", "trim")] == [
+        "read", "write", "mix", "trim",
     ]  # fmt: skip
     assert work("randrw").random
     assert [work(word).stride for word in ("read", "read:8k", "write:-4k")] == [0, 8192, -4096]

@@ -93,6 +93,8 @@ class IoEvidence(Model):
     """Bytes of a device that were discarded before its first repetition."""
     unwritten_bytes: int | None = None
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
+    mapping: Literal["dax", "page-cache"] | None = None
+    """Of files that were mapped: dax, if the kernel lists mappings of all of them as MAP_SYNC."""
     targets: list[TargetIo] | None = None
     """Each job, where several ran together."""
     ways: dict[str, int] | None = None

@@ -30,8 +30,12 @@ Backend = Literal[
     "posixaio",
     "io_uring",
     "mmap",
+    "pmem",
     "null",
     "ftruncate",
+    "fallocate",
+    "fallocate-keep",
+    "punch-hole",
     "cufile",
     "cufile-stream",
     "cufile-batch",
@@ -59,14 +63,22 @@ SYNCHRONOUS: tuple[str, ...] = (
     "pvsync2",
     "splice",
     "mmap",
+    "pmem",
     "null",
     "ftruncate",
+    "fallocate",
+    "fallocate-keep",
+    "punch-hole",
     "cufile",
     "staged",
     "staged-managed",
 )
 """Backends that carry an operation out while it is submitted."""
-WITHOUT_DATA: tuple[str, ...] = ("null", "ftruncate")
+MAPPED: tuple[str, ...] = ("mmap", "pmem")
+"""Backends that copy from and to files that are mapped."""
+CHANGING_SPACE: tuple[str, ...] = ("ftruncate", "fallocate", "fallocate-keep", "punch-hole")
+"""Backends that change which blocks a file has, so that what it held is gone."""
+WITHOUT_DATA: tuple[str, ...] = ("null", *CHANGING_SPACE)
 """Backends that move no data, so that no drive limits or contradicts their figures."""
 CufileSetting = Annotated[
     str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+=[^\n]+$")
@@ -275,6 +287,38 @@ class Think(Model):
     """Seconds of the pause in which the CPU is kept busy."""
 
 
+class Duplicates(Model):
+    """Written data of which a share occurs several times. It consists of units: the greatest common
+    divisor of the sizes that are written."""
+
+    percent: Annotated[int, Field(ge=1, le=100)]
+    """Units that have been written before, or will be by another thread."""
+    working_set: Annotated[int, Field(ge=1, le=1 << 40)] | None = None
+    """Units that they are drawn from: the first of its stream; absent: each is the one before."""
+    stream: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Of the thread's own units; threads of one stream write the same."""
+    streams: Annotated[int, Field(ge=1, le=65536)] = 1
+    """Streams that share the working set, from 0 on."""
+
+
+class Priority(Model):
+    """Priority of input and output, as of ioprio_set(2)."""
+
+    io_class: Literal["none", "realtime", "best-effort", "idle"]
+    level: Annotated[int, Field(ge=0, le=7)] = 0
+    """0 is the highest."""
+
+
+class CommandPriority(Priority):
+    """Priority of single operations."""
+
+    of: Literal["reads", "writes"]
+    bytes: BlockBytes | None = None
+    """Of operations of this size only."""
+    percent: Annotated[int, Field(ge=1, le=100)]
+    """Share of these operations; of several rows for the same ones, the first ones count first."""
+
+
 class DepthSearch(Model):
     """The largest depth at which enough operations are fast enough; the job ends with it."""
 
@@ -412,6 +456,12 @@ class IoPattern(Ruled):
     iopoll: Annotated[
         bool, _SWITCH.but(help="io_uring: poll for completions, without interrupts")
     ] = False
+    non_temporal: Annotated[
+        bool, _SWITCH.but(help="pmem: stores bypass the caches; else each line is written back")
+    ] = False
+    drain: Annotated[
+        bool, _SWITCH.but(help="pmem: each write waits until its stores have left the CPU")
+    ] = False
     fsync: Annotated[Synced, _SYNC.but(help="fsync every N writes per thread")] = 0
     """fsync every N writes of a thread; 0: never."""
     fdatasync: Annotated[Synced, _SYNC.but(help="fdatasync every N writes per thread")] = 0
@@ -429,6 +479,8 @@ class IoPattern(Ruled):
             essential=False,
         ),
     ] = 0
+    duplicates: Duplicates | None = None
+    """Blocks then prove who wrote them, but not where they belong."""
     fill: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,512}$")] | None = None
     """Bytes, as hexadecimal digits, that written data repeats between its headers; absent: it is
     random."""
@@ -466,6 +518,12 @@ class IoPattern(Ruled):
     """Seconds before the first operation."""
     think: Think | None = None
     search: DepthSearch | None = None
+    priority: Priority | None = None
+    """Of the threads; absent: the one that they have."""
+    command_priorities: (
+        Annotated[list[CommandPriority], Field(min_length=1, max_length=256)] | None
+    ) = None
+    """Single operations whose priority is another one."""
     ramp_s: Annotated[float, Field(ge=0, le=1e6)] | None = None
     """Seconds of operations before the first sample; all samples are of one repetition then."""
     seed: Annotated[
@@ -521,22 +579,40 @@ class IoPattern(Ruled):
             because="is a part of rate",
         ),
         refuses({"register_only": Given(), "registered": False}, because="goes with registered"),
+        refuses(
+            {"command_priorities": Given()},
+            unless={"backend": ("libaio", "io_uring")},
+            because="goes with backends libaio and io_uring",
+        ),
+        refuses({"duplicates": Given(), "operation": "read"}, because="goes with writes"),
+        refuses(
+            {"duplicates": Given(), "verify": True},
+            because="goes without verify: equal blocks do not say where they belong",
+        ),
+        refuses({"duplicates": Given(), "fill": Given()}, because="goes without fill"),
+        refuses(
+            {"duplicates": Given(), "backend": (*GPU_BACKENDS, *MAPPED)},
+            because="goes with system calls that write host memory",
+        ),
         refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
         Prunes("sqpoll", unless={"backend": "io_uring"}),
         Prunes("iopoll", unless={"backend": "io_uring"}),
+        Prunes("non_temporal", unless={"backend": "pmem", "operation": ("write", "mix")}),
+        Prunes("drain", unless={"backend": "pmem", "operation": ("write", "mix")}),
         refuses(
             {"depth": Differs(1), "backend": SYNCHRONOUS},
             because="is 1: this backend has one operation a thread in flight",
         ),
         refuses(
-            {"direct": True, "backend": "mmap"},
-            because="does not go with backend mmap, which goes through the page cache, or DAX",
+            {"direct": True, "backend": MAPPED},
+            because="does not go with backends mmap and pmem, which go through the page cache, or "
+            "DAX",
         ),
         refuses(
-            {"backend": "ftruncate", "operation": Differs("write")},
-            because="ftruncate goes with operation write",
+            {"backend": CHANGING_SPACE, "operation": Differs("write")},
+            because="changes which blocks a file has, and goes with operation write",
         ),
-        refuses({"backend": "ftruncate", "verify": True}, because="ftruncate writes no data"),
+        refuses({"backend": CHANGING_SPACE, "verify": True}, because="writes no data to verify"),
         Prunes("cufile", unless={"backend": CUFILE_BACKENDS}),
         refuses({"end_fsync": True, "amount": None}, because="goes with amount"),
         refuses({"ramp_s": Differs(0), "amount": Given()}, because="goes with no amount"),

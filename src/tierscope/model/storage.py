@@ -143,8 +143,8 @@ class BlockCounts(Model):
         return min(1.0, self.busy_ms / 1e3 / self.seconds) if self.seconds else 0.0
 
 
-class IoThreads(Model):
-    """Threads of jobs that each end at their own end."""
+class ThreadUse(Model):
+    """What the kernel counted of threads that each end at their own end."""
 
     worked_s: float
     """From the first operation that counts to the end of the last one."""
@@ -154,6 +154,11 @@ class IoThreads(Model):
     """Context switches."""
     major_faults: int
     minor_faults: int
+
+
+class IoThreads(ThreadUse):
+    """Threads of jobs of input and output."""
+
     in_flight: list[int]
     """Operations by the number in flight with them: 1, 2, 4, 8, 16, 32, 64 and above."""
     submitted: list[int]

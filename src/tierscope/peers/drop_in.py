@@ -46,7 +46,7 @@ _LARGEST_FILE = 1 << 20
 """Bytes of a job file; larger ones are other files, given by mistake."""
 _LONGEST_PATH = 3800
 """Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
-_NEVER = 1e-9
+NEVER = 1e-9
 """A precision that no interval reaches, so that time or amount alone ends a measurement."""
 
 
@@ -279,7 +279,7 @@ def io_spec(
         "id": name,
         "initiator": initiator,
         "target": f"{'dev' if 'device' in files else 'file'}:{where}",
-        "sampling": {"precision": _NEVER, "budget_s": budget_s, "sample_s": sample_s},
+        "sampling": {"precision": NEVER, "budget_s": budget_s, "sample_s": sample_s},
         "jobs": jobs,
         "pattern": pattern,
     }

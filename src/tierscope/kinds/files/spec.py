@@ -13,6 +13,8 @@ from tierscope.model.io import FilePath
 from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.storage import ThreadUse
+from tierscope.model.threads import Threads
 from tierscope.model.topology import Topology
 from tierscope.plans import options
 from tierscope.plans.axes import sampling
@@ -80,6 +82,12 @@ class FilesPattern(Ruled):
     )
 
 
+class FilesThread(ThreadUse):
+    """One thread, where each uses each of its files once."""
+
+    operations: int
+
+
 class SmallFiles(Model):
     """Small files of a repetition."""
 
@@ -93,6 +101,8 @@ class SmallFiles(Model):
     repetition, in its caches."""
     set_up_s: float
     """Seconds of making directories and files before the first sample; inside no figure."""
+    threads: list[FilesThread] | None = None
+    """With ``own_ends``."""
 
 
 class FilesEvidence(OwnEvidence):
@@ -101,7 +111,7 @@ class FilesEvidence(OwnEvidence):
     small_files: SmallFiles | None = None
 
 
-class FilesSpec(MeasurementSpec):
+class FilesSpec(Threads, MeasurementSpec):
     """Operations a second, and the time that each takes.
 
     The file system's work is measured, with names and inodes in the kernel's caches; no link or
@@ -114,29 +124,34 @@ class FilesSpec(MeasurementSpec):
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("operation", "file_size", "threads")
-    extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 
     kind: Literal["files"] = "files"
     cpus: Annotated[Cpus, MadeBy("threads")]
-    """One a thread; a CPU may come several times."""
+    """One a thread, and a CPU may come several times; with ``cpu_sets``, all CPUs of the sets."""
     directory: FilePath
     """Directories of files are made below it."""
     large: bool = False
     """They may take more than a tenth of the free space and inodes."""
     pattern: FilesPattern
+    own_ends: bool = False
+    """Each thread uses each of its files once, and ends then; a repetition is one sample. Each
+    thread has figures of its own."""
 
     rules: ClassVar[tuple[Ruling, ...]] = (
         Check(
             "pattern.files",
             "are fewer than threads, each of which needs one in a shared directory",
-            lambda spec: spec.pattern.directories == "own" or spec.pattern.files >= len(spec.cpus),
-            ("pattern.directories", "cpus"),
+            lambda spec: (
+                spec.pattern.directories == "own" or spec.pattern.files >= spec.thread_count
+            ),
+            ("pattern.directories", "cpus", "cpu_sets"),
         ),
     )
 
-    def thread_cpus(self) -> list[int]:
-        """One thread a CPU."""
-        return self.cpus
+    @property
+    def one_repetition(self) -> bool:
+        """As ``own_ends`` says."""
+        return self.own_ends
 
     def regions(self) -> list[Region]:
         """None: the kernel's caches are its own."""
@@ -149,12 +164,12 @@ class FilesSpec(MeasurementSpec):
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads."""
         pattern = self.pattern.model_dump(mode="json")
-        return {**pattern, "threads": len(self.cpus)}
+        return {**pattern, "threads": self.thread_count, **self.pinned_as()}
 
     def set_up_s(self) -> float:
         """Seconds for making the files, making or removing them between samples, and removing
         them at the end."""
-        directories = len(self.cpus) if self.pattern.directories == "own" else 1
+        directories = self.thread_count if self.pattern.directories == "own" else 1
         return super().set_up_s() + 4 * directories * self.pattern.files / _SLOWEST_PER_S
 
 

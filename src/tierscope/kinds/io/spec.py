@@ -15,6 +15,7 @@ from tierscope.model.errors import UserError, counted
 from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import (
     GPU_BACKENDS,
+    MAPPED,
     SYNCHRONOUS,
     WITHOUT_DATA,
     Buffers,
@@ -516,7 +517,10 @@ def _buffer_bytes(pattern: IoPattern) -> int:
 
 _USUAL = ("run", "same", "random_percent", "stride", "by_turns", "delay_s")
 """Fields that identities leave out where they have their default."""
-_PARTS = ("distribution", "strided", "think", "search", "write_blocks")
+_PARTS = (
+    "distribution", "strided", "think", "search", "write_blocks", "priority", "command_priorities",
+    "duplicates",
+)  # fmt: skip
 """Fields with fields of their own, which identities have as one text."""
 
 
@@ -785,7 +789,7 @@ def _combinations(request: Request, place: Issuer) -> Iterator[dict[str, Any]]:
     seen = []
     for values in combinations(request, IoPattern, axes):
         values |= blocks
-        if values["backend"] == "mmap":
+        if values["backend"] in MAPPED:
             values["direct"] = False
         if values["backend"] == "staged-managed":
             values["memory"] = "managed"

@@ -126,6 +126,7 @@ def set_option(
     except UserError as error:
         section.errors.append(str(error))
         return
+    section.own.pop(name, None)  # It stands where it was given last.
     section.own[name] = Given(text, where)
     if value is None:
         section.bare.add(name)

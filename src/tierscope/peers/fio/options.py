@@ -13,8 +13,7 @@ from tierscope.plans.grammar import parse_choice
 
 _OTHERS = {
     "it does not read or write files": (
-        "cpuio", "exec", "e4defrag", "falloc", "filecreate",
-        "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
+        "cpuio", "exec", "e4defrag", "dircreate", "dirstat", "dirdelete", "page_fault",
     ),
     "it moves data between hosts, not to storage": ("net", "netsplice", "rdma"),
     "it goes over the network by a library of its own; mount the storage and name a file": (
@@ -26,15 +25,14 @@ _OTHERS = {
     "it sends commands to a device past its block layer; use io_uring on a block device": (
         "sg", "io_uring_cmd", "xnvme", "libblkio", "libzbc", "mtd", "guasi",
     ),
-    "persistent memory is not measured by it; use mmap on a file of it": (
-        "libpmem", "dev-dax", "pmemblk", "dev_dax",
+    "its pools need libpmemblk, which PMDK has given up; use libpmem on a file": (
+        "pmemblk",
     ),
     "GPUs of AMD are not measured": ("libhipfile",),
     "it joins neighbouring operations into larger ones; use pvsync": ("vsync",),
     "tierscope does not do I/O this way; psync and libaio are closest": ("syslet-rw", "external"),
 }  # fmt: skip
 _OFF = ("0", "none", "false", "off")
-_PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
 Parse = Callable[[Numbers, str], Any]
 
 
@@ -46,6 +44,8 @@ class Engine:
     backend: str
     remark: str = ""
     """Difference to fio."""
+    operation: str = ""
+    """Of the kind files, by which its jobs are measured; empty: they are measured by io."""
 
 
 _NOTHING_MOVES = "moves nothing: figures are what tierscope itself needs for an operation"
@@ -61,10 +61,20 @@ ENGINES = {
         Engine("posixaio", "posixaio"),
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),
+        Engine("libpmem", "pmem"),
+        Engine("dev-dax", "pmem", "stores past the caches, and each write waits for its stores"),
         Engine("null", "null", _NOTHING_MOVES),
         Engine("ftruncate", "ftruncate", "ends the file at each offset; no data is written"),
+        Engine(
+            "falloc",
+            "fallocate",
+            "reserves blocks (read, write) and frees them (trim); no data is written",
+        ),
         Engine("cpp_null", "null", _NOTHING_MOVES),
         Engine("libcufile", "cufile"),
+        Engine("filecreate", "", "removes its files at the end", "create"),
+        Engine("filestat", "", "makes its files first, and removes them at the end", "stat"),
+        Engine("filedelete", "", "makes its files first", "unlink"),
     )
 }
 
@@ -112,7 +122,6 @@ FIXED = by_name(
         "each completion is followed by a new submission at once; leave it out", ("1",)),
     Fixed("iodepth_low", "the queue is kept full; leave it out"),
     Fixed("serialize_overlap", "operations in flight may overlap", _OFF),
-    Fixed("fill_device fill_fs", "a device or file system is never filled up; give size", _OFF),
     Fixed("file_append", "files do not grow while they are measured", _OFF),
     Fixed("offset_align", "give an offset that is a multiple of it", ("0",)),
     Fixed("num_range", "trims are not measured", ("1",)),
@@ -147,13 +156,11 @@ FIXED = by_name(
     Fixed("lockmem", "memory is not locked to keep it from others", ("0",)),
     Fixed("nfs_url", "mount the storage, and name a file or directory"),
     Fixed("nice", "run tierscope under nice", ("0",)),
-    Fixed("prio prioclass priohint cmdprio cmdprio_class cmdprio_bssplit", _PRIORITY),
-    Fixed("cmdprio_percentage", _PRIORITY, ("0",)),
+    Fixed("priohint", "hints beside a priority are not given", ("0",)),
     _ignored("rate_cycle ratecycle", "a rate holds at every moment"),
     _ignored("verify_backlog verify_backlog_batch verify_interval verify_header_seed",
         "data is read back after the job, each block by headers in all of its parts", ("0",)),
-    _ignored("log_offset log_prio log_entries", "logs have averages, of no offset and no priority",
-        _OFF),
+    _ignored("log_offset log_entries", "logs have averages, of no offset", _OFF),
     Fixed("write_hist_log log_hist_msec log_hist_coarseness",
         "histograms are not logged; they are in the run file and in json+", _OFF, bare=True),
     Fixed("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits "
@@ -162,10 +169,8 @@ FIXED = by_name(
     Fixed("latency_run", "a job ends when its depth is found", _OFF),
     Fixed("thinktime_iotime", "pauses come after operations, not after a time", ("0",)),
     Fixed("max_latency", "a job does not end by a latency; look at percentiles", ("0",)),
-    Fixed("sync", "files are not opened with O_SYNC; use fsync=1 or fdatasync=1", _OFF),
     _ignored("create_serialize", "files are made one by one, untimed"),
     _ignored("create_fsync", "files are made and written out before, untimed"),
-    Fixed("create_on_open", "files are made before anything is timed", _OFF),
     Fixed("create_only", "files are made by the first run that needs them", _OFF),
     Fixed("allow_mounted_write", "devices are only read", ("0",)),
     Fixed("gpu_dev_id", "use gpu_dev_ids"),
@@ -176,8 +181,6 @@ FIXED = by_name(
     Fixed("stats", "each job is reported", ("1",)),
     _ignored("scramble_buffers", "data is random"),
     _ignored("buffer_compress_chunk", "compressible parts are as large as tierscope makes them"),
-    Fixed("dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
-        "data is random, without duplicates; leave it out", ("0",)),
     _ignored("significant_figures", "figures are printed with all their digits"),
     _ignored("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw",
         "times are always measured", _OFF),
@@ -258,8 +261,9 @@ class Section:
 
     @property
     def texts(self) -> dict[str, Given]:
-        """All options; its own come first."""
-        return {**self.common, **self.own}
+        """All options; its own count, and come last."""
+        common = {name: given for name, given in self.common.items() if name not in self.own}
+        return {**common, **self.own}
 
 
 def _plain(parse: Callable[[str], Any]) -> Parse:
@@ -308,6 +312,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("blockalign", "SIZE", "random offsets are multiples of it", lambda numbers,
         text: numbers.block(text.partition(",")[0]), ("ba",)),
     Option("size", "SIZE", "data of a job in all its files; 100%: the whole files", Numbers.size),
+    _switch("fill_device", "the size is what is free of the file system, less a twentieth of it",
+        "fill_fs"),
     Option("io_size", "SIZE", "bytes to move; default: size", Numbers.plain, ("io_limit",)),
     Option("number_ios", "COUNT", "operations to do, in place of io_size", _whole(1, 1 << 40)),
     Option("loops", "COUNT", "repetitions of size", _whole(1, 1 << 30), default="1"),
@@ -343,7 +349,9 @@ OPTIONS: tuple[Option, ...] = (
         default="0"),
     Option("startdelay", "TIME", "pause before jobs that run together begin",
         _plain(values.seconds), default="0"),
-    _switch("direct", "O_DIRECT: past the page cache"),
+    _switch("direct", "O_DIRECT: past the page cache; libpmem: stores that bypass the caches"),
+    _choice("sync", "0", "none", "1", "sync", "dsync", default="0",
+        of="libpmem: each write waits until its stores have left the CPU: "),
     _switch("buffered", "the opposite of direct", default="1"),
     _switch("invalidate", "empty the page cache of tierscope's files first", default="1"),
     _switch("pre_read", "fill the page cache first"),
@@ -396,6 +404,17 @@ OPTIONS: tuple[Option, ...] = (
     _choice("exit_what", "group", "stonewall", "all", default="group", of="which: "),
     _choice("rate_process", "linear", "poisson"),
     _choice("io_submit_mode", "inline", "offload", of="with a rate, both do the same: "),
+    Option("prioclass", "NUMBER", "class of a job's I/O: 1 real-time, 2 best-effort, 3 idle",
+        _whole(0, 3), default="0"),
+    Option("prio", "NUMBER", "level of a job's I/O in its class (2), 0 to 7", _whole(0, 7)),
+    Option("cmdprio_percentage", "PERCENT", "libaio, io_uring: operations with another priority; "
+        "of reads and writes: 20,0", values.each_direction(0, 100), default="0"),
+    Option("cmdprio_class", "NUMBER", "class of that priority", values.each_direction(0, 3),
+        default="1"),
+    Option("cmdprio", "NUMBER", "level of that priority", values.each_direction(0, 7),
+        default="0"),
+    Option("cmdprio_bssplit", "SHARES", "the same by size: 64k/100:1m/0, or with class and level: "
+        "64k/25/1/1:64k/75/3/2", Numbers.priorities),
     Option("verify", "METHOD", "check data, by tierscope's own headers", _plain(str),
         default="none"),
     _switch("do_verify", "read back what a verify job has written", default="1"),
@@ -407,6 +426,13 @@ OPTIONS: tuple[Option, ...] = (
     _switch("refill_buffers", "new data for each write", bare=True),
     Option("buffer_compress_percentage", "PERCENT", "compressible share of written data",
         _whole(0, 100), default="0"),
+    Option("dedupe_percentage", "PERCENT", "written blocks that occur several times",
+        _whole(0, 100), default="0"),
+    _choice("dedupe_mode", "repeat", "working_set", default="repeat",
+        of="they repeat the block before, or one of a set: "),
+    Option("dedupe_working_set_percentage", "PERCENT", "the set, in percent of size",
+        _whole(1, 99), default="5"),
+    _switch("dedupe_global", "jobs share their sets"),
     _switch("fixedbufs", "register buffers with io_uring", bare=True),
     _switch("registerfiles", "register files with io_uring", bare=True),
     _switch("sqthread_poll", "io_uring: a kernel thread takes submissions", bare=True),
@@ -424,6 +450,7 @@ OPTIONS: tuple[Option, ...] = (
     _choice("cuda_io", "cufile", "posix", default="cufile", of="libcufile: "),
     _switch("unlink", "remove files that were made"),
     _switch("allow_file_create", "make files that are missing", default="1"),
+    _switch("create_on_open", "only with ioengine=filecreate, which makes files while it is timed"),
     _switch("clat_percentiles", "percentiles of completion latency", default="1"),
     _switch("lat_percentiles", "percentiles of total latency"),
     _switch("slat_percentiles", "percentiles of submission latency"),
@@ -436,6 +463,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("log_avg_msec", "TIME", "time (ms) of each line of logs (500)",
         _plain(values.milliseconds), default="0"),
     _switch("log_max_value", "logs of latency have the largest in place of the mean", bare=True),
+    _switch("log_prio", "the log of completion latency has a line for each priority", bare=True),
     _switch("per_job_logs", "a log for each clone", default="1"),
     Option("bwavgtime", "TIME", "time (ms) of each average",
         _plain(values.milliseconds), ("iopsavgtime",), default="500"),

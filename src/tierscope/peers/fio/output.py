@@ -22,8 +22,10 @@ from tierscope.analysis.distribution import merged
 from tierscope.model.errors import UserError
 from tierscope.model.event import IoEvidence, Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
+from tierscope.model.io import MAPPED
 from tierscope.model.spec import BoundBy
 from tierscope.model.storage import BlockCounts, IoThreads, SteadyIo, TargetIo
+from tierscope.peers.fio.file_engines import part_of_thread, work_of
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Clone, Stage
 from tierscope.peers.fio.values import Steadiness
@@ -39,6 +41,7 @@ _BOUNDS = {"ns": (1, _NS), "us": (1000, _NS), "ms": (1_000_000, (*_NS, 2000))}
 _KIB = 1 << 10
 _NO_ESTIMATE = 2147483647
 """fio's eta of a job that has ended."""
+_MAPPINGS = {"dax": "DAX (MAP_SYNC)", "page-cache": "page cache"}
 _CALLS = ("0", "4", "8", "16", "32", "64", ">=64")
 _DEPTHS = {
     "iodepth_level": ("in_flight", ("1", "2", "4", "8", "16", "32", ">=64")),
@@ -46,6 +49,8 @@ _DEPTHS = {
     "iodepth_complete": ("completed", _CALLS),
 }
 """Where they are counted, and fio's names of the levels."""
+DIRECTIONS = ("read", "write", "trim")
+"""In the order of fio's numbers."""
 _JUDGED = 10
 """Operations at a job's rate, of which fewer do not say whether it holds its ``rate_min``."""
 LIKE = "fio-3.33"
@@ -155,6 +160,8 @@ class Direction:
     submission: Times
     completion: Times
     latency: Times
+    priorities: dict[tuple[int, int], Times]
+    """Completions by class and level, of those that any operation had; empty where all had one."""
 
     @property
     def bandwidth(self) -> float:
@@ -165,10 +172,6 @@ class Direction:
     def rate(self) -> float:
         """Operations a second."""
         return self.operations / self.seconds if self.seconds else 0.0
-
-
-NOTHING = Direction(0, 0, 0.0, (), (), *[Times([])] * 3)
-"""A direction in which nothing was moved."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,7 @@ class Result:
     clones: list[Clone]
     reads: Direction
     writes: Direction
+    trims: Direction
     sync: Times
     threads: list[IoThreads]
     """One for each clone."""
@@ -206,6 +210,8 @@ class Result:
     """Seconds since the command began."""
     ended: float
     """Seconds since 1970."""
+    mapping: str
+    """What mapped files go through: DAX or the page cache; empty: none was mapped."""
     bound_by: BoundBy | None
     """What its figures are of, other than the device."""
 
@@ -232,14 +238,14 @@ class Result:
 
     @property
     def latency(self) -> Times:
-        """Latencies of reads and writes."""
-        return times_of([self.reads.latency.histogram, self.writes.latency.histogram])
+        """Latencies of all operations."""
+        each = (self.reads, self.writes, self.trims)
+        return times_of(one.latency.histogram for one in each)
 
     def directions(self) -> list[tuple[str, Direction]]:
         """The directions of its jobs, by name."""
-        operations = {clone.job.operation for clone in self.clones}
-        both = (("read", self.reads), ("write", self.writes))
-        return [(name, found) for name, found in both if operations & {name, "mix"}]
+        each = zip(DIRECTIONS, (self.reads, self.writes, self.trims), strict=True)
+        return [one for one in each if any(clone.job.does(one[0]) for clone in self.clones)]
 
 
 def results(
@@ -254,11 +260,13 @@ def results(
             clones=entry,
             reads=_direction("read", seen, entry, seconds),
             writes=_direction("write", seen, entry, seconds),
+            trims=_direction("trim", seen, entry, seconds),
             sync=times_of(
                 seen.times("sync_latency", clone, part_of(stage, clone)) for clone in entry
             ),
             threads=threads,
             steady=seen.steady,
+            mapping=seen.mapping(entry),
             seconds=seconds,
             elapsed=elapsed,
             ended=ended,
@@ -269,7 +277,8 @@ def results(
 def part_of(stage: Stage, clone: Clone, direction: str = "") -> str:
     """Return the part of a clone's figures: of all its operations, or of one direction of a mix."""
     alone, mixed = len(stage.clones) == 1, direction and clone.job.operation == "mix"
-    return " ".join(filter(None, ("" if alone else clone.part, direction if mixed else "")))
+    part = part_of_thread(stage.clones, clone) if stage.of_files else clone.part
+    return " ".join(filter(None, ("" if alone else part, direction if mixed else "")))
 
 
 @dataclass(frozen=True)
@@ -286,6 +295,8 @@ class Seen:
 
     def io(self, clone: Clone) -> IoEvidence | TargetIo:
         """Return the work of a clone."""
+        if self.stage.of_files:
+            return work_of(self.stage, clone, self.repetition)
         found = self.repetition.evidence.storage_io
         if found is None:
             raise UserError("the engine says nothing of the jobs; it is older than tierscope")
@@ -296,6 +307,12 @@ class Seen:
         """Whether figures were steady, where a job was to end by that."""
         found = self.repetition.evidence.storage_io
         return found.steady if found else None
+
+    def mapping(self, entry: Sequence[Clone]) -> str:
+        """Return what mapped files of clones go through."""
+        found = self.repetition.evidence.storage_io
+        mapped = any(clone.job.backend in MAPPED for clone in entry)
+        return _MAPPINGS.get(found.mapping or "", "") if found and mapped else ""
 
     def threads(self, clone: Clone) -> IoThreads:
         """Return what was counted of a clone's thread."""
@@ -315,6 +332,9 @@ class Seen:
 
     def rates(self, metric: str, clone: Clone, part: str) -> list[float]:
         """Return the rates of a part in all samples that count, and in which the clone worked."""
+        if self.stage.of_files:
+            unit = clone.job.largest if metric == "bandwidth" else 1
+            return [unit * rate for rate in rates(self.series, "operations", part)]
         delay, counts = clone.job.of("startdelay"), self.counted(clone)
         if counts.start:
             return rates(self.series, metric, part)[counts]
@@ -330,7 +350,7 @@ class Seen:
 
 
 def _direction(name: str, seen: Seen, entry: list[Clone], seconds: float) -> Direction:
-    mine = [clone for clone in entry if clone.job.operation in (name, "mix")]
+    mine = [clone for clone in entry if clone.job.does(name)]
     parts = [(clone, part_of(seen.stage, clone, name)) for clone in mine]
 
     def times(metric: str) -> Times:
@@ -346,18 +366,41 @@ def _direction(name: str, seen: Seen, entry: list[Clone], seconds: float) -> Dir
     for clone, part in parts:  # Synchronous engines have whole times only.
         own = seen.times("completion_latency", clone, part)
         completions.append(own or seen.times("io_latency", clone, part))
-    works = [seen.io(clone) for clone in mine]
-    moved = [one.bytes_read if name == "read" else one.bytes_written for one in works]
+    works = [(seen.io(clone), name == "read" and not clone.job.changes_space) for clone in mine]
+    moved = [one.bytes_read if reads else one.bytes_written for one, reads in works]
     return Direction(
         bytes=sum(moved),
-        operations=sum(one.reads if name == "read" else one.writes for one in works),
+        operations=sum(one.reads if reads else one.writes for one, reads in works),
         seconds=seconds if mine else 0.0,
         bandwidths=sums("bandwidth"),
         iops=sums("iops"),
         submission=times("submission_latency"),
         completion=times_of(completions),
         latency=times("io_latency"),
+        priorities=_by_priority(name, seen, parts),
     )
+
+
+def _by_priority(
+    name: str, seen: Seen, parts: Sequence[tuple[Clone, str]]
+) -> dict[tuple[int, int], Times]:
+    """Return completions by priority, as fio has them only where there are two or more."""
+    found: dict[tuple[int, int], list[Histogram]] = {}
+    for clone, _part in parts:
+        for priority in clone.job.priorities:
+            own = seen.times(
+                "completion_latency", clone, priority_part(seen.stage, clone, name, priority)
+            )
+            found.setdefault(priority, []).append(own)
+    times = {priority: times_of(each) for priority, each in found.items()}
+    kept = {priority: one for priority, one in times.items() if one.number}
+    return kept if len(kept) > 1 else {}
+
+
+def priority_part(stage: Stage, clone: Clone, name: str, priority: tuple[int, int]) -> str:
+    """Return the part of the completions of a clone that are of one direction and priority."""
+    before = "" if len(stage.clones) == 1 else f"{clone.part} "
+    return f"{before}{name} prio {priority[0]}/{priority[1]}"
 
 
 def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
@@ -365,9 +408,9 @@ def too_slow(stage: Stage, repetition: Repetition) -> Iterator[str]:
     seen = Seen(stage, repetition)
     for clone in stage.clones:
         for name, metric in (("rate_min", "bandwidth"), ("rate_iops_min", "iops")):
-            limits = dict(zip(("read", "write"), clone.job.of(name) or (0, 0), strict=True))
+            limits = dict(zip(DIRECTIONS, clone.job.of(name) or (0, 0, 0), strict=True))
             for direction, limit in limits.items():
-                if not limit or clone.job.operation not in (direction, "mix"):
+                if not limit or not clone.job.does(direction):
                     continue
                 found = seen.rates(metric, clone, part_of(stage, clone, direction))
                 cycle = max(1.0, _JUDGED / clone.job.rate if clone.job.rate else 0.0)
@@ -461,12 +504,13 @@ def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, An
         "groupid": result.group,
         "error": 0,
         **({"bound_by": result.bound_by} if result.bound_by else {}),
+        **({"mapping": result.mapping} if result.mapping else {}),
         "eta": _NO_ESTIMATE,
         "elapsed": round(result.elapsed),
         "job options": {"name": result.name, **own},
         "read": _direction_json(result.reads, [one.reads for one in group], result, bins),
         "write": _direction_json(result.writes, [one.writes for one in group], result, bins),
-        "trim": _direction_json(NOTHING, [], result, bins=False),
+        "trim": _direction_json(result.trims, [one.trims for one in group], result, bins),
         "sync": {"total_ios": result.sync.number, "lat_ns": _summary(result.sync)},
         "job_runtime": round(result.seconds * 1000),
         **_usage(result),
@@ -538,6 +582,14 @@ def _direction_json(
         ("lat_ns", found.latency, job.of("lat_percentiles")),
     )
     percentiles = job.of("percentile_list")
+    prios = [
+        {
+            "prioclass": one[0],
+            "prio": one[1],
+            "clat_ns": {**_summary(each), **_percentiles(each, percentiles, bins)},
+        }
+        for one, each in found.priorities.items()
+    ]
     return {
         "io_bytes": found.bytes,
         "io_kbytes": found.bytes // _KIB,
@@ -552,6 +604,7 @@ def _direction_json(
             name: {**_summary(one), **(_percentiles(one, percentiles, bins) if wanted else {})}
             for name, one, wanted in times
         },
+        **({"prios": prios} if prios else {}),
         "bw_min": round(bandwidth.least / _KIB),
         "bw_max": round(bandwidth.most / _KIB),
         "bw_agg": 100 * bandwidth.mean / whole if whole else 0.0,
@@ -640,6 +693,8 @@ def _result(result: Result) -> Iterator[str]:
         seen = [f"{bound}={share:.2f}%" for bound, share in bounds.items() if share >= 0.005]
         if seen:
             yield f"  lat ({unit[0]}sec)   : " + ", ".join(seen)
+    if result.mapping:
+        yield f"  mapping      : {result.mapping}"
     used = _usage(result)
     counts = ", ".join(f"{name}={used[name]}" for name in ("ctx", "majf", "minf"))
     yield f"  cpu          : usr={used['usr_cpu']:.2f}%, sys={used['sys_cpu']:.2f}%, {counts}"
@@ -648,8 +703,8 @@ def _result(result: Result) -> Iterator[str]:
         levels = result.depths(name).items()
         yield f"{label}: " + ", ".join(f"{level}={share:.1f}%" for level, share in levels)
     yield (
-        f"     issued rwts: total={result.reads.operations},{result.writes.operations},0,"
-        f"{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"
+        f"     issued rwts: total={result.reads.operations},{result.writes.operations},"
+        f"{result.trims.operations},{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"
     )
 
 
@@ -664,9 +719,15 @@ def _direction_lines(name: str, found: Direction, result: Result) -> Iterator[st
         yield _times("slat", found.submission)
     yield _times("clat", found.completion)
     yield _times(" lat", found.latency)
+    for (io_class, level), times in found.priorities.items():
+        yield _times(f"clat prio {io_class}/{level}", times)
     job = result.clones[0].job
     if job.of("clat_percentiles"):
         yield from _percentile_lines("clat", found.completion, job.of("percentile_list"))
+        for (io_class, level), times in found.priorities.items():
+            share = 100 * times.number / found.completion.number
+            name = f"clat prio {io_class}/{level} ({share:.2f}% of IOs)"
+            yield from _percentile_lines(name, times, job.of("percentile_list"))
     if job.of("lat_percentiles"):
         yield from _percentile_lines("lat", found.latency, job.of("percentile_list"))
     bandwidth, rates = spread(found.bandwidths), spread(found.iops)
@@ -712,7 +773,7 @@ def _percentile_lines(name: str, times: Times, wanted: Sequence[float]) -> Itera
 
 def _group(results: Sequence[Result], group: int) -> Iterator[str]:
     yield f"Run status group {group} (all jobs):"
-    for name in ("read", "write"):
+    for name in DIRECTIONS:
         found = [one for result in results for n, one in result.directions() if n == name]
         if not found:
             continue

@@ -9,6 +9,7 @@ from typing import Any
 from tierscope.engine.targets import path_facts
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
+from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Node, Topology
 from tierscope.peers.drop_in import (
     cpus_of_gpu,
@@ -22,13 +23,14 @@ from tierscope.peers.drop_in import (
     refuse_overwriting,
     usable_cpus,
 )
-from tierscope.peers.fio.jobs import LOGS, Job
+from tierscope.peers.fio.jobs import LOGS, Job, priority_of
 from tierscope.peers.fio.values import Spread, Steadiness
 from tierscope.plans.gpu import require_gpus
 
 MAX_CLONES = 256
 """Threads of jobs that run together."""
 _LEAST_FILE = 4096
+_METADATA_BYTES = 2 << 20
 _OPERATIONS = 4
 """Of each average where a rate is low, so that few of them are of nothing."""
 _STEADY_S = 1.0
@@ -41,6 +43,14 @@ _ALIKE = {
     "steadystate_ramp_time": "ramp of the steady state",
 }
 """Options that jobs share if they run together, and what they are of."""
+_OF_FILES = {
+    "ioengine": "engine",
+    "directory": "directory",
+    "nrfiles": "number of files",
+    "filesize": "size of files",
+    "size": "size of files",
+}
+"""The same of jobs whose engines have an ``operation``."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,11 @@ class Stage:
     def jobs(self) -> list[Job]:
         """Unique jobs, in order."""
         return list(dict.fromkeys(clone.job for clone in self.clones))
+
+    @property
+    def of_files(self) -> bool:
+        """Whether its jobs open, stat or unlink files."""
+        return bool(self.clones[0].job.engine.operation)
 
     def entries(self) -> Iterator[list[Clone]]:
         """Yield the clones of each result: a group or a single one."""
@@ -92,7 +107,17 @@ def stages(jobs: Sequence[Job]) -> list[Stage]:
         _add(found[-1], job, group)
     for stage in found:
         _check(stage)
+    _number_streams([clone.job for stage in found for clone in stage.clones])
     return found
+
+
+def _number_streams(jobs: Sequence[Job]) -> None:
+    """Give each clone's data a number, those that share a set of blocks (dedupe_global) first."""
+    together = [job for job in jobs if job.of("dedupe_global")]
+    every = [*together, *(job for job in jobs if not job.of("dedupe_global"))]
+    for job in dict.fromkeys(every):
+        job.stream = every.index(job)
+        job.streams = len(together) if job.of("dedupe_global") else 1
 
 
 def _waits(job: Job, before: Sequence[Stage]) -> bool:
@@ -133,7 +158,12 @@ def _check(stage: Stage) -> None:
         )
     first, *others = stage.jobs
     for job in others:
-        for name, what in _ALIKE.items():
+        if bool(job.engine.operation) != bool(first.engine.operation):
+            raise job.fail(
+                "ioengine", f"jobs by {first.engine.name} and by {job.engine.name} do not run "
+                "together; give a stonewall",
+            )  # fmt: skip
+        for name, what in (_OF_FILES if first.engine.operation else _ALIKE).items():
             if first.values.get(name) != job.values.get(name) and first.of(name) != job.of(name):
                 raise job.fail(
                     name, f"jobs that run together have one {what}, and [{first.name}] and "
@@ -216,6 +246,11 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     if facts.kind == "block" and job.writes:
         raise refuse_device(facts.path, job.where("filename"))
     foreign = is_foreign(facts)
+    if foreign and job.changes_space:
+        raise UserError(
+            f"{job.place}: {facts.path} exists, and tierscope did not make it; "
+            f"ioengine={job.engine.name} takes tierscope's own files only: name another directory"
+        )
     if foreign and job.writes and not overwrite:
         raise refuse_overwriting(facts.path, job.place, "--overwrite-others")
     as_it_is = foreign or readonly
@@ -227,14 +262,7 @@ def _target(clone: Clone, overwrite: bool, readonly: bool) -> Target:
     if as_it_is and not path:
         path = f"{job.directory}/{stem}0"
     offset = job.of("offset") + clone.number * job.of("offset_increment")
-    size = _size(job, facts.kind, facts.size, offset)
-    end = None if job.size is None else max(_LEAST_FILE, offset + size)
-    kept = facts.size if path and facts.kind != "missing" else None
-    if kept is not None and end is not None and kept < end:
-        raise UserError(
-            f"{job.place}: {facts.path} has {kept} bytes, and {end} are needed; remove it, "
-            "or make size smaller"
-        )
+    size, end = _extent(job, facts, offset, by_name=bool(path))
     return Target(
         clone=clone,
         path=facts.real if facts.kind == "block" else path,
@@ -299,6 +327,38 @@ def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
     return found
 
 
+def _extent(job: Job, facts: PathFacts, offset: int, by_name: bool) -> tuple[int, int | None]:
+    """Return the bytes of each file that are used, and those that it has to have; None: as many as
+    it has. ``by_name``: the path is that of its only file."""
+    there = facts.kind != "missing"
+    if job.of("fill_device"):
+        size = facts.size if there and facts.size else _free(job, facts)
+        return size, size
+    size = _size(job, facts.kind, facts.size, offset)
+    end = None if job.size is None else max(_LEAST_FILE, offset + size)
+    kept = facts.size if by_name and there else None
+    if kept is not None and end is not None and kept < end:
+        raise UserError(
+            f"{job.place}: {facts.path} has {kept} bytes, and {end} are needed; remove it, "
+            "or make size smaller"
+        )
+    return size, end
+
+
+def _free(job: Job, facts: PathFacts) -> int:
+    """Return the bytes that are free beside the twentieth that stays so (engine/storage/fill.h),
+    and a little for the file's own metadata."""
+    free, whole = facts.free_bytes or 0, facts.total_bytes or 0
+    files = job.of("nrfiles") * job.of("numjobs")
+    each: int = (free - whole // 20 - _METADATA_BYTES) // files // job.largest * job.largest
+    if each < job.largest:
+        raise job.fail(
+            "fill_device",
+            f"{facts.path}: {free} of {whole} bytes are free, and a twentieth stays free",
+        )
+    return each
+
+
 def buffered_foreign(targets: Sequence[Target]) -> list[str]:
     """Return files whose page cache cannot be emptied although the job asks for it."""
     found = [one for one in targets if one.foreign and one.job.of("invalidate")]
@@ -326,10 +386,10 @@ def spec_of(
     budget = max([job.of("startdelay") + job.limit_s for job in every if job.time_based]
         or [0.05])  # fmt: skip
     gpu = jobs[0]["buffers"].get("gpu")
-    initiator = _initiator(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
+    initiator = initiator_of(jobs[0]["cpus"], topology) if gpu is None else f"gpu:{gpu}"
     if times:
         sample = min(sample, min(times) / 4)
-    spec = io_spec(_id(first), initiator, jobs, patterns[0], budget, sample)
+    spec = io_spec(id_of(first), initiator, jobs, patterns[0], budget, sample)
     return {**spec, "own_ends": True, **_steadiness(first)}
 
 
@@ -371,7 +431,8 @@ def _share(specs: Sequence[dict[str, Any]], jobs: Sequence[Job], groups: Sequenc
             spec["flow"] = {**flow, "sleep_s": job.of("flow_sleep")}
 
 
-def _initiator(cpus: Sequence[int], topology: Topology) -> str:
+def initiator_of(cpus: Sequence[int], topology: Topology) -> str:
+    """Return the endpoint that threads on any of these CPUs are."""
     node = _node_of(cpus, topology)
     return f"cpus:{format_ranges(tuple(cpus))}" if node is None else f"node:{node.number}"
 
@@ -381,7 +442,8 @@ def _node_of(cpus: Sequence[int], topology: Topology) -> Node | None:
     return next((node for node in topology.nodes if set(cpus) <= set(node.cpus)), None)
 
 
-def _id(job: Job) -> str:
+def id_of(job: Job) -> str:
+    """Return the id of the measurement whose first job this is."""
     kept = re.sub("[^A-Za-z0-9]", "-", job.name)
     return f"fio-{kept[:40]}".strip("-")
 
@@ -389,7 +451,7 @@ def _id(job: Job) -> str:
 def _pattern(target: Target) -> dict[str, Any]:
     job = target.job
     found: dict[str, Any] = {
-        "operation": job.operation,
+        "operation": job.pattern_operation,
         **_order(job),
         "block_size": int(job.mean_block),
         "backend": job.backend,
@@ -398,6 +460,8 @@ def _pattern(target: Target) -> dict[str, Any]:
         **_registered(job),
         "sqpoll": job.of("sqthread_poll"),
         "iopoll": job.of("hipri"),
+        **_stores(job),
+        **_priorities(job),
         "offset": target.offset,
         "range": target.size,
         "seed": job.seed,
@@ -406,6 +470,8 @@ def _pattern(target: Target) -> dict[str, Any]:
         "cache": "warm" if job.of("pre_read") else "cold" if job.of("invalidate") else "as-found",
         **_writes(job),
     }
+    if duplicates := job.duplicates(target.clone.number):
+        found["duplicates"] = duplicates
     if job.operation == "mix":
         found["read_percent"] = job.reads_percent
     if len(job.blocks) > 1:
@@ -483,6 +549,19 @@ def _pace(job: Job) -> dict[str, Any]:
     return found
 
 
+def _priorities(job: Job) -> dict[str, Any]:
+    own = {"priority": priority_of(*job.priority)} if any(job.priority) else {}
+    single = {"command_priorities": job.command_priorities} if job.command_priorities else {}
+    return {**own, **single}
+
+
+def _stores(job: Job) -> dict[str, Any]:
+    """Return how a job stores to persistent memory."""
+    if job.backend != "pmem" or not job.writes:
+        return {}
+    return {"non_temporal": job.non_temporal, "drain": job.drains}
+
+
 def _writes(job: Job) -> dict[str, Any]:
     if not job.writes:
         return {}
@@ -505,7 +584,7 @@ def _job(target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
         cpus = cpus_of_gpu(topology, gpu)
         buffers: dict[str, Any] = {"memory": "device", "gpu": gpu}
     else:
-        cpus = _cpus(clone, topology)
+        cpus = cpus_of(clone, topology)
         buffers = {"memory": "host", "placement": _placement(clone.job, cpus, topology)}
     return {
         "name": clone.part,
@@ -516,7 +595,7 @@ def _job(target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
     }
 
 
-def _cpus(clone: Clone, topology: Topology) -> list[int]:
+def cpus_of(clone: Clone, topology: Topology) -> list[int]:
     """Return the CPUs that a thread may run on: those that its job names, else all; with
     cpus_allowed_policy=split one of them, in turn."""
     job = clone.job

@@ -24,6 +24,7 @@ from tierscope.peers.drop_in import (
     say,
 )
 from tierscope.peers.fio.command import fio
+from tierscope.peers.fio.file_engines import files_spec
 from tierscope.peers.fio.job_file import OWN, Line, parse_line, shown
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.logs import log_paths, logs_of
@@ -157,6 +158,8 @@ class _Session:
 
     def _plan(self, stage: Stage, topology: Topology) -> Plan:
         """Look at the files of jobs that run together, and return what is to be measured."""
+        if stage.of_files:
+            return plan_of(files_spec(stage, topology))
         others = "overwrite-others" in self.line.switches
         targets = targets_of(stage, others, "readonly" in self.line.switches)
         for path in buffered_foreign(targets):

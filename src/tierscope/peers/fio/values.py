@@ -1,6 +1,8 @@
 """fio's values: numbers with units, times, lists, shares of block sizes."""
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,6 +15,8 @@ from tierscope.plans.grammar import as_float, format_size
 _LARGEST = 1 << 60
 _DIGITS = 40
 _NUMBER = re.compile(r"(0x[0-9a-f]+|\d+)\s*(?:([kmgtp])(i)?)?b?", re.ASCII | re.IGNORECASE)
+_MOST_CLASS, _LOWEST_LEVEL = 3, 7
+"""Of priorities of I/O: idle, and the last to be served."""
 _SHARE = re.compile("[0-9]{1,3}")
 _TIME = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0,
@@ -22,7 +26,7 @@ _FIGURES = {"iops": "iops", "bw": "bandwidth", "lat": "latency"}
 RW = {
     "read": ("read", False), "write": ("write", False), "randread": ("read", True),
     "randwrite": ("write", True), "rw": ("mix", False), "readwrite": ("mix", False),
-    "randrw": ("mix", True),
+    "randrw": ("mix", True), "trim": ("trim", False), "randtrim": ("trim", True),
 }  # fmt: skip
 """Operation and whether offsets are random, by the values of ``rw``."""
 
@@ -63,10 +67,22 @@ class Steadiness:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sizes of reads and of writes, with weights."""
+    """Sizes of reads, writes and trims, with weights."""
 
     reads: tuple[tuple[int, int], ...]
     writes: tuple[tuple[int, int], ...]
+    trims: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class PriorityShare:
+    """A share of operations that has a priority of its own."""
+
+    bytes: int | None
+    """Of operations of this size; None: of all."""
+    percent: int
+    named: tuple[int, int] | None
+    """Class and level; None: those of ``cmdprio_class`` and ``cmdprio``."""
 
 
 @dataclass(frozen=True)
@@ -127,15 +143,15 @@ class Numbers:
         return value
 
     def blocks(self, text: str) -> Blocks:
-        """Parse ``4k`` or ``4k,8k`` (reads, writes) ; trims are ignored."""
+        """Parse ``4k`` or ``4k,8k`` (reads; writes and trims), ``4k,8k,16k``."""
         words = _directions(text)
         if not any(words):
             raise UserError(f"'{text}' is not a block size such as 4k or 4k,8k (reads, writes)")
         sizes = [((self.block(word) if word else 4096, 1),) for word in words]
-        return Blocks(sizes[0], sizes[1])
+        return Blocks(*sizes)
 
     def split(self, text: str) -> Blocks:
-        """Parse ``4k/10:64k/50:32k/40``, for reads and writes alike or apart by a comma."""
+        """Parse ``4k/10:64k/50:32k/40``, for all directions alike or apart by commas."""
         words = _directions(text)
         return Blocks(*(self._shares(word) for word in words))
 
@@ -143,19 +159,37 @@ class Numbers:
         """Parse ``4k-16k``: multiples of the first size up to the last, equally often."""
         return Blocks(*(self._span(word) for word in _directions(text)))
 
-    def rates(self, text: str) -> tuple[int, int]:
-        """Parse a limit for reads and writes alike, or apart by a comma; 0: none."""
-        words = _directions(text)
-        first, second = (self.amount(word) if word else 0 for word in words)
-        return first, second
+    def rates(self, text: str) -> tuple[int, ...]:
+        """Parse a limit for reads, writes and trims alike, or apart by commas; 0: none."""
+        return tuple(self.amount(word) if word else 0 for word in _directions(text))
+
+    def priorities(self, text: str) -> tuple[tuple[PriorityShare, ...], ...]:
+        """Parse ``64k/100:1m/0`` or, with class and level, ``64k/25/1/1:64k/75/3/2``, for reads and
+        writes alike or apart by a comma."""
+        return tuple(self._priority_shares(word) for word in _directions(text)[:2])
+
+    def _priority_shares(self, text: str) -> tuple[PriorityShare, ...]:
+        found: list[PriorityShare] = []
+        sums: Counter[int] = Counter()
+        for word in text.split(":"):
+            size, *given = word.split("/")
+            if len(given) not in (1, 3) or not all(map(_SHARE.fullmatch, given)):
+                raise UserError(
+                    f"'{word}' is not SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL such as 64k/25/1/1"
+                )
+            percent, *rest = map(int, given)
+            if rest and not (rest[0] <= _MOST_CLASS and rest[1] <= _LOWEST_LEVEL):
+                raise UserError(f"'{word}': classes are 0 to 3, and levels 0 to 7")
+            block = self.block(size)
+            sums[block] += percent
+            if sums[block] > 100:
+                raise UserError(f"'{text}': shares of {format_size(block)} are above 100%")
+            found.append(PriorityShare(block, percent, (rest[0], rest[1]) if rest else None))
+        return tuple(one for one in found if one.percent)
 
     def work(self, text: str) -> Work:
         """Parse ``rw``: ``read``, ``read:8k`` (bytes left out), ``randread:8`` (of one offset)."""
         word, sign, modifier = text.partition(":")
-        if "trim" in word:
-            raise UserError(
-                f"'{text}': trims discard data and are not measured; use one of {', '.join(RW)}"
-            )
         if word not in RW:
             raise UserError(f"'{text}' is not one of {', '.join(RW)}")
         operation, random = RW[word]
@@ -210,14 +244,25 @@ class Numbers:
         return tuple((low * count, 1) for count in range(1, high // low + 1))
 
 
-def _directions(text: str) -> tuple[str, str]:
-    """Divide reads, writes and trims; one value is for all of them."""
+def each_direction(low: int, high: int) -> Callable[[Numbers, str], tuple[int, int]]:
+    """Return a parser of a whole number for reads and writes alike, or apart by a comma."""
+
+    def parse(_numbers: Numbers, text: str) -> tuple[int, int]:
+        words = _directions(text)
+        for word in words:
+            if not word.isdecimal() or not word.isascii() or not low <= int(word[:9]) <= high:
+                raise UserError(f"'{text}' is not a whole number from {low} to {high}, or two")
+        return int(words[0]), int(words[1])
+
+    return parse
+
+
+def _directions(text: str) -> list[str]:
+    """Divide reads, writes and trims; the last value is for those that follow, too."""
     words = [word.strip() for word in text.split(",")]
     if len(words) > 3:
         raise UserError(f"'{text}' has {len(words)} values; at most 3: reads, writes, trims")
-    if len(words) == 1:
-        return words[0], words[0]
-    return words[0], words[1]
+    return [*words, *[words[-1]] * (3 - len(words))]
 
 
 def seconds(text: str) -> float:
