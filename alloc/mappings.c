@@ -157,6 +157,7 @@ static bool map_counted(ts_arena* arena, const struct call* call, void** result)
   if (populate(arena, (uintptr_t)*result, (uintptr_t)*result + bytes)) return true;
   const bool fixed = (call->flags & MAP_FIXED) != 0;
   if (!fixed) ts_munmap(*result, bytes);
+  note_full(arena, bytes);
   return fixed;  // What was there is gone; what is there now lies elsewhere in part.
 }
 
@@ -166,7 +167,7 @@ static void* map_private(ts_arena* arena, const struct call* call) {
   bool done = map_counted(arena, call, &result);
   if (!done) {
     size_t bytes = 0;
-    purge_arena(arena, &bytes);
+    purge_arena(arena, call->length, &bytes);
     if (arena->when_full == TS_RECLAIM) purge_others(arena, &bytes);
     atomic_fetch_add(&arena->reclaimed, bytes);
     done = map_counted(arena, call, &result);
@@ -174,8 +175,7 @@ static void* map_private(ts_arena* arena, const struct call* call) {
   if (!done && arena->when_full == TS_SPILL) {
     result = map(NULL, call, false);
     if (result != MAP_FAILED) {
-      atomic_fetch_add(&arena->spilled, call->length);
-      atomic_fetch_add(&arena->spilled_count, 1);
+      count_spilled(arena, this_thread(), call->length);
     }
   } else if (!done) {
     atomic_fetch_add(&arena->failed_count, 1);
