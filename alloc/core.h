@@ -9,7 +9,7 @@
 //   room.c         whether an arena may grow: its capacity, its nodes' free memory
 //   pmem.c         arenas in persistent memory
 //   nodes.c        what the kernel says of nodes and pages
-//   mappings.c     ts_mmap
+//   mappings.c     ts_mmap, mremap
 //   statistics.c   counters, and where pages lie; report.c prints them
 //   plain.c        malloc, for what is in no arena
 //
@@ -233,11 +233,17 @@ int repetition_pages(uintptr_t start, uintptr_t end, page_visitor* repetition, v
 // Moves the pages of a range that are not where the policy says. Returns 0, EBUSY where some stay,
 // or another errno.
 int settle_pages(const struct policy* policy, uintptr_t start, uintptr_t end);
+// Calls `visit` with each line of a file, or its first 2047 bytes. Without stdio, which allocates:
+// callers hold locks.
+typedef void line_visitor(void* context, const char* line);
+void read_lines(const char* path, line_visitor* visit, void* context);
 // Where sysfs lists nodes; tests set it.
 extern const char* nodes_folder;
 
 // mappings.c
 ts_arena* mapping_arena(const void* pointer);
+// As mremap, of a range of ts_mmap; `target` where `flags` has MREMAP_FIXED.
+void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
 int repetition_mappings(const ts_arena* arena, range_visitor* repetition, void* context);

@@ -31,7 +31,8 @@ static size_t watermarks[kMaxNodes];  // Bytes below which the kernel goes to an
 static pthread_once_t watermarks_once = PTHREAD_ONCE_INIT;
 
 // A line of /proc/zoneinfo: a node's zone begins, or its low watermark in pages.
-static void read_zone_line(const char* line, size_t* node) {
+static void read_zone_line(void* context, const char* line) {
+  size_t* const node = context;
   if (strncmp(line, "Node ", 5) == 0) *node = strtoul(line + 5, NULL, 10);
   line += strspn(line, " ");
   if (*node < kMaxNodes && strncmp(line, "low ", 4) == 0) {
@@ -39,13 +40,12 @@ static void read_zone_line(const char* line, size_t* node) {
   }
 }
 
-// Without stdio, which allocates: this runs while jemalloc holds locks.
-static void read_watermarks(void) {
-  const int file = open("/proc/zoneinfo", O_RDONLY | O_CLOEXEC);
+void read_lines(const char* path, line_visitor* visit, void* context) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char text[2048];
-  size_t node = kMaxNodes;
   size_t length = 0;
+  bool begun = false;  // What is in `text` goes on with a line that was too long.
   for (;;) {
     const ssize_t got = read(file, text + length, sizeof text - 1 - length);
     if (got <= 0) break;
@@ -54,13 +54,23 @@ static void read_watermarks(void) {
     char* rest = text;
     for (char* end = strchr(rest, '\n'); end != NULL; end = strchr(rest, '\n')) {
       *end = '\0';
-      read_zone_line(rest, &node);
+      if (!begun) visit(context, rest);
+      begun = false;
       rest = end + 1;
     }
     length = strlen(rest);
-    memmove(text, rest, length);
+    memmove(text, rest, length + 1);
+    if (length < sizeof text - 1) continue;
+    if (!begun) visit(context, text);
+    begun = true;
+    length = 0;
   }
   close(file);
+}
+
+static void read_watermarks(void) {
+  size_t node = kMaxNodes;
+  read_lines("/proc/zoneinfo", read_zone_line, &node);
 }
 
 // The number after a word in a node's meminfo, in bytes.

@@ -68,6 +68,16 @@ def test_memory_is_where_the_rules_say(way: str, rules: str, probe: Path) -> Non
     assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
 
 
+@pytest.mark.parametrize("nodes", ["0", "bind:0", "0@2", "0 capacity=1M"])
+def test_mremap_does_what_it_does_without_the_library(nodes: str, tmp_path: Path) -> None:
+    program = tmp_path / "mremap_cases"
+    subprocess.run(["cc", "-O1", "-o", program, HERE / "mremap_cases.c"], check=True)
+    plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    done = run([program], f"arena tier {nodes};map >= 64K -> tier")
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert len(plain.splitlines()) == 28
+
+
 def test_the_first_rule_that_fits_counts(probe: Path) -> None:
     done = run([probe, "functions"], "arena tier 0;size < 4K -> plain;size >= 0 -> tier")
     assert done.returncode == 0, done.stderr
