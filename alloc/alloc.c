@@ -44,12 +44,12 @@ struct request {
   int flags;  // Alignment and zeroing.
 };
 
-static size_t alignment_of(const struct request* request) {
+static inline size_t alignment_of(const struct request* request) {
   return (size_t)1 << (request->flags & 63);
 }
 
 // kMaxKinds where it says nothing of other requests: it needs a rare position.
-static unsigned kind_of(const struct request* request) {
+static inline unsigned kind_of(const struct request* request) {
   const size_t alignment = alignment_of(request);
   if (alignment > kLeastPage) return kMaxKinds;
   return fast_kind((request->size + alignment - 1) & ~(alignment - 1));
@@ -63,7 +63,7 @@ static void refuse(ts_arena* arena, const struct request* request) {
   atomic_store(&arena->refuses, true);
 }
 
-static bool is_over(ts_arena* arena, struct thread* thread) {
+static inline bool is_over(ts_arena* arena, struct thread* thread) {
   if (thread != NULL && thread->not_look != 0) {
     --thread->not_look;
     return false;
@@ -76,7 +76,8 @@ static bool is_over(ts_arena* arena, struct thread* thread) {
   return time >= atomic_load(&arena->refused_until);
 }
 
-static bool is_refused(ts_arena* arena, struct thread* thread, const struct request* request) {
+static inline bool is_refused(ts_arena* arena, struct thread* thread,
+                              const struct request* request) {
   const unsigned kind = kind_of(request);
   if (kind == kMaxKinds) return false;
   const uint64_t kinds = atomic_load_explicit(&arena->refused[kind / 64], memory_order_relaxed);
@@ -117,7 +118,7 @@ static SLOW void* reclaim_and_try(ts_arena* arena, const struct request* request
   return result;
 }
 
-static void* plain(const struct request* request) {
+static inline void* plain(const struct request* request) {
   const size_t alignment = alignment_of(request);
   if (alignment <= sizeof(void*)) {
     const bool zero = (request->flags & MALLOCX_ZERO) != 0;
@@ -133,7 +134,7 @@ static void* failed(void) {
 }
 
 // Serves a request from plain memory. NULL: it has none.
-static void* spill(ts_arena* arena, struct thread* thread, const struct request* request) {
+static inline void* spill(ts_arena* arena, struct thread* thread, const struct request* request) {
   void* const result = plain(request);
   if (result == NULL) return NULL;
   if (request->old != NULL) {
@@ -146,11 +147,12 @@ static void* spill(ts_arena* arena, struct thread* thread, const struct request*
 }
 
 // NULL: it is not known to be in vain to ask the arena, or there is no memory.
-static __attribute__((noinline)) void* spill_again(ts_arena* arena, const struct request* request) {
+static __attribute__((noinline)) void* spill_again(ts_arena* arena, size_t size, int flags) {
   const int error = errno;
+  const struct request request = {NULL, size, flags};
   struct thread* const thread = this_thread();
-  if (!is_refused(arena, thread, request)) return NULL;
-  void* const result = spill(arena, thread, request);
+  if (!is_refused(arena, thread, &request)) return NULL;
+  void* const result = spill(arena, thread, &request);
   errno = error;
   return result;
 }
@@ -175,14 +177,14 @@ static SLOW void* allocate_slowly(ts_arena* arena, const struct request* request
 }
 
 void* allocate(ts_arena* arena, size_t size, int flags) {
-  const struct request request = {NULL, size, flags};
   void* result = NULL;
   if (UNLIKELY(atomic_load_explicit(&arena->refuses, memory_order_relaxed))) {
-    result = spill_again(arena, &request);
+    result = spill_again(arena, size, flags);
     if (LIKELY(result != NULL)) return result;
   }
   if (LIKELY(!is_lost(arena))) result = je_mallocx(at_least_one(size), flags_of(arena) | flags);
-  return LIKELY(result != NULL) ? result : allocate_slowly(arena, &request);
+  if (LIKELY(result != NULL)) return result;
+  return allocate_slowly(arena, &(struct request){NULL, size, flags});
 }
 
 void release(void* pointer, size_t slot) {

@@ -131,11 +131,11 @@ static void refused(void) {
 static void many_steps(void) {
   char* range = mapped(kSize);
   fill(range, kSize);
-  for (size_t size = kSize; size < 64 * kSize; size += kSize) {
+  for (size_t size = kSize; size < 16 * kSize; size += kSize) {
     range = mremap(range, size, size + kSize, MREMAP_MAYMOVE);
     if (range == MAP_FAILED) break;
   }
-  show("many steps", range, kSize, 64 * kSize);
+  show("many steps", range, kSize, 16 * kSize);
 }
 
 int main(void) {
