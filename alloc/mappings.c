@@ -255,6 +255,11 @@ static int protection_of(uintptr_t start, uintptr_t end) {
   return found.mixed || found.next < end ? -1 : found.value;
 }
 
+static bool is_writable(uintptr_t start, uintptr_t end) {
+  const int protection = protection_of(start, end);
+  return protection >= 0 && (protection & PROT_WRITE) != 0;
+}
+
 static bool is_zero(const char* page, size_t bytes) {
   return *page == 0 && memcmp(page, page + 1, bytes - 1) == 0;
 }
@@ -318,16 +323,29 @@ static bool take_growth(ts_arena* arena, uintptr_t start, size_t growth, bool* t
   return take_room(arena, growth, touch);
 }
 
-// Notes that a range has been resized or moved; `bytes` of it are the arena's. Under table_lock.
+// Bytes of a range that are an arena's. Under table_lock.
+static size_t noted_bytes(uintptr_t start, uintptr_t end) {
+  size_t bytes = 0;
+  for (size_t i = first_behind(start); i < atomic_load(&used) && table[i].start < end; ++i) {
+    const uintptr_t from = table[i].start > start ? table[i].start : start;
+    bytes += (table[i].end < end ? table[i].end : end) - from;
+  }
+  return bytes;
+}
+
+// Notes that a range has been resized or moved, and that `growth` of it is new and the arena's.
+// What was spilled stays so: the first part is the arena's. Under table_lock.
 static void note_resized(ts_arena* arena, uintptr_t old, size_t old_bytes, uintptr_t start,
-                         size_t bytes, size_t all) {
+                         size_t bytes, size_t growth) {
   const bool counted = is_counted(old);
+  const size_t noted = noted_bytes(old, old + old_bytes) + growth;
+  const size_t own = noted < bytes ? noted : bytes;
   forget(old, old + old_bytes);
-  forget(start, start + all);
-  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted});
+  forget(start, start + bytes);
+  insert(first_behind(start), (struct mapping){start, start + own, arena, counted});
   if (!counted) return;
-  atomic_fetch_add(&arena->mapped, bytes);
-  atomic_fetch_add(&arena->committed, bytes);
+  atomic_fetch_add(&arena->mapped, own);
+  atomic_fetch_add(&arena->committed, own);
 }
 
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target) {
@@ -357,7 +375,7 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   const int error = errno;
   const bool taken = has_room && growth != 0 && is_counted(start);
   if (result != MAP_FAILED) {
-    note_resized(arena, start, old_bytes, (uintptr_t)result, has_room ? bytes : old_bytes, bytes);
+    note_resized(arena, start, old_bytes, (uintptr_t)result, bytes, has_room ? growth : 0);
   }
   if (taken) leave_room(arena, growth);  // Counted with the rest, or not needed.
   pthread_mutex_unlock(&table_lock);
@@ -368,7 +386,7 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   const uintptr_t end = (uintptr_t)result + bytes;
   if (!has_room) {
     count_spilled(arena, this_thread(), growth);
-  } else if (touch && (protection_of(end - growth, end) & PROT_WRITE) != 0) {
+  } else if (touch && is_writable(end - growth, end)) {
     populate(arena, end - growth, end);  // Where that fails, the rest lies elsewhere.
   }
   errno = before;
