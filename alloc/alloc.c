@@ -9,6 +9,8 @@
 #define SLOW __attribute__((noinline, cold))
 
 static const size_t kMaxSize = PTRDIFF_MAX;
+static const int64_t kRefusalTime = 10000000;  // ns
+enum { kCallsPerLook = 64 };
 
 // jemalloc has no blocks of no bytes.
 static size_t at_least_one(size_t size) { return size + (size == 0); }
@@ -25,12 +27,65 @@ static inline int flags_of(ts_arena* arena) {
                                                       : flags_first(arena);
 }
 
+// A full arena that spills is not asked again for a size that it had no block of, until it gets
+// something back or for a while: what other threads keep in their caches comes back unseen. A call
+// of the clock costs as much as malloc, so a thread that calls often seldom looks.
+
+void serve_again(ts_arena* arena) {
+  if (LIKELY(!atomic_load_explicit(&arena->refuses, memory_order_relaxed))) return;
+  atomic_store(&arena->refuses, false);
+  for (size_t i = 0; i < kMaxKinds / 64; ++i) atomic_store(&arena->refused[i], 0);
+}
+
 // What jemalloc is asked for, and what is tried again after pages were given back.
 struct request {
   void* old;  // NULL: a new block.
   size_t size;
   int flags;  // Alignment and zeroing.
 };
+
+static inline size_t alignment_of(const struct request* request) {
+  return (size_t)1 << (request->flags & 63);
+}
+
+// kMaxKinds where it says nothing of other requests: it needs a rare position.
+static inline unsigned kind_of(const struct request* request) {
+  const size_t alignment = alignment_of(request);
+  if (alignment > kLeastPage) return kMaxKinds;
+  return fast_kind((request->size + alignment - 1) & ~(alignment - 1));
+}
+
+static void refuse(ts_arena* arena, const struct request* request) {
+  const unsigned kind = kind_of(request);
+  if (kind == kMaxKinds) return;
+  atomic_fetch_or(&arena->refused[kind / 64], UINT64_C(1) << kind % 64);
+  atomic_store(&arena->refused_until, now_ns(CLOCK_MONOTONIC_COARSE) + kRefusalTime);
+  atomic_store(&arena->refuses, true);
+}
+
+static inline bool is_over(ts_arena* arena, struct thread* thread) {
+  if (thread != NULL && thread->not_look != 0) {
+    --thread->not_look;
+    return false;
+  }
+  const int64_t time = now_ns(CLOCK_MONOTONIC_COARSE);
+  if (thread != NULL) {
+    thread->not_look = time == thread->looked ? kCallsPerLook : 0;
+    thread->looked = time;
+  }
+  return time >= atomic_load(&arena->refused_until);
+}
+
+static inline bool is_refused(ts_arena* arena, struct thread* thread,
+                              const struct request* request) {
+  const unsigned kind = kind_of(request);
+  if (kind == kMaxKinds) return false;
+  const uint64_t kinds = atomic_load_explicit(&arena->refused[kind / 64], memory_order_relaxed);
+  if ((kinds >> kind % 64 & 1) == 0) return false;
+  if (!is_over(arena, thread)) return true;
+  serve_again(arena);
+  return false;
+}
 
 static void* try_with(int flags, const struct request* request) {
   const size_t size = at_least_one(request->size);
@@ -54,7 +109,7 @@ static void* try_other_heaps(ts_arena* arena, const struct request* request) {
 
 static SLOW void* reclaim_and_try(ts_arena* arena, const struct request* request) {
   size_t bytes = 0;
-  void* result = purge_arena(arena, &bytes) ? try(arena, request) : NULL;
+  void* result = purge_arena(arena, request->size, &bytes) ? try(arena, request) : NULL;
   if (result == NULL) result = try_other_heaps(arena, request);
   if (result == NULL && arena->when_full == TS_RECLAIM && purge_others(arena, &bytes)) {
     result = try(arena, request);
@@ -63,8 +118,8 @@ static SLOW void* reclaim_and_try(ts_arena* arena, const struct request* request
   return result;
 }
 
-static void* plain(const struct request* request) {
-  const size_t alignment = (size_t)1 << (request->flags & 63);
+static inline void* plain(const struct request* request) {
+  const size_t alignment = alignment_of(request);
   if (alignment <= sizeof(void*)) {
     const bool zero = (request->flags & MALLOCX_ZERO) != 0;
     return zero ? plain_calloc(1, request->size) : plain_malloc(request->size);
@@ -78,6 +133,30 @@ static void* failed(void) {
   return NULL;
 }
 
+// Serves a request from plain memory. NULL: it has none.
+static inline void* spill(ts_arena* arena, struct thread* thread, const struct request* request) {
+  void* const result = plain(request);
+  if (result == NULL) return NULL;
+  if (request->old != NULL) {
+    const size_t bytes = je_sallocx(request->old, 0);
+    memcpy(result, request->old, bytes < request->size ? bytes : request->size);
+    ts_free(request->old);
+  }
+  count_spilled(arena, thread, request->size);
+  return result;
+}
+
+// NULL: it is not known to be in vain to ask the arena, or there is no memory.
+static __attribute__((noinline)) void* spill_again(ts_arena* arena, size_t size, int flags) {
+  const int error = errno;
+  const struct request request = {NULL, size, flags};
+  struct thread* const thread = this_thread();
+  if (!is_refused(arena, thread, &request)) return NULL;
+  void* const result = spill(arena, thread, &request);
+  errno = error;
+  return result;
+}
+
 // The thread has no cache yet, or the arena is full.
 static SLOW void* allocate_slowly(ts_arena* arena, const struct request* request) {
   const int error = errno;
@@ -86,16 +165,8 @@ static SLOW void* allocate_slowly(ts_arena* arena, const struct request* request
   if (lost && request->old != NULL) return failed();  // Its contents are not there.
   void* result = lost ? NULL : reclaim_and_try(arena, request);
   if (result == NULL && arena->when_full == TS_SPILL) {
-    result = plain(request);
-    if (result != NULL && request->old != NULL) {
-      const size_t bytes = je_sallocx(request->old, 0);
-      memcpy(result, request->old, bytes < request->size ? bytes : request->size);
-      ts_free(request->old);
-    }
-    if (result != NULL) {
-      atomic_fetch_add(&arena->spilled, request->size);
-      atomic_fetch_add(&arena->spilled_count, 1);
-    }
+    if (!lost) refuse(arena, request);
+    result = spill(arena, this_thread(), request);
   }
   if (result == NULL) {
     atomic_fetch_add(&arena->failed_count, 1);
@@ -107,6 +178,10 @@ static SLOW void* allocate_slowly(ts_arena* arena, const struct request* request
 
 void* allocate(ts_arena* arena, size_t size, int flags) {
   void* result = NULL;
+  if (UNLIKELY(atomic_load_explicit(&arena->refuses, memory_order_relaxed))) {
+    result = spill_again(arena, size, flags);
+    if (LIKELY(result != NULL)) return result;
+  }
   if (LIKELY(!is_lost(arena))) result = je_mallocx(at_least_one(size), flags_of(arena) | flags);
   if (LIKELY(result != NULL)) return result;
   return allocate_slowly(arena, &(struct request){NULL, size, flags});
@@ -114,7 +189,9 @@ void* allocate(ts_arena* arena, size_t size, int flags) {
 
 void release(void* pointer, size_t slot) {
   ts_arena* const arena = &arena_table[slot];
-  if (LIKELY(!is_lost(arena))) je_dallocx(pointer, flags_of(arena));
+  if (UNLIKELY(is_lost(arena))) return;
+  je_dallocx(pointer, flags_of(arena));
+  serve_again(arena);
 }
 
 static int align_flag(size_t alignment) { return MALLOCX_LG_ALIGN(__builtin_ctzll(alignment)); }
@@ -169,6 +246,9 @@ void* ts_realloc(ts_arena* arena, void* pointer, size_t size) {
   if (home == NULL) return plain_realloc(pointer, size);
   void* result = NULL;
   if (LIKELY(!is_lost(home))) result = je_rallocx(pointer, size, flags_of(home));
-  if (LIKELY(result != NULL)) return result;
+  if (LIKELY(result != NULL)) {
+    serve_again(home);
+    return result;
+  }
   return allocate_slowly(home, &(struct request){pointer, size, 0});
 }

@@ -57,7 +57,8 @@ static int lay_slot(const ts_arena* arena, struct policy* policy) {
   if (policy->round != 0) end = top != arena->start ? top : arena->start + page_bytes();
   int error = policy_lay(policy, arena->start, end, 0, top - arena->start);
   if (error == EINVAL && policy->mode == kModePreferredMany) {  // Before Linux 5.15.
-    policy->mode = kModeBind;
+    policy->mode = kModePreferred;  // The first one; pages are moved to the others.
+    policy->strict = true;
     error = policy_lay(policy, arena->start, end, 0, 0);
   }
   return error == EINVAL || error == ENOSYS ? ENOTSUP : error;
@@ -66,7 +67,10 @@ static int lay_slot(const ts_arena* arena, struct policy* policy) {
 static void set_policy(ts_arena* arena, const struct policy* policy) {
   arena->policy = *policy;
   for (size_t i = 0; i < kNodeWords; ++i) atomic_store(&arena->nodes[i], policy->mask[i]);
+  atomic_store(&arena->strict, policy->strict);
   atomic_store(&arena->granted_until, 0);
+  forget_full(arena);
+  serve_again(arena);
 }
 
 // Returns 0 or an errno: of a text that is not a policy, or one that this machine has no nodes for.
@@ -150,9 +154,9 @@ static int make(ts_arena** result, const char* name, struct place* place, size_t
   ts_arena* const arena = &arena_table[slot];
   arena->capacity = capacity;
   atomic_store(&arena->top, arena->start);
-  atomic_size_t* const counters[] = {&arena->committed,     &arena->mapped,       &arena->spilled,
-                                     &arena->spilled_count, &arena->failed_count, &arena->reclaimed,
-                                     &arena->untouched,     &arena->granted};
+  atomic_size_t* const counters[] = {
+      &arena->committed,    &arena->mapped,    &arena->spilled.bytes, &arena->spilled.count,
+      &arena->failed_count, &arena->reclaimed, &arena->untouched,     &arena->granted};
   for (size_t i = 0; i < sizeof counters / sizeof *counters; ++i) atomic_store(counters[i], 0);
   int error = take_place(arena, place);
   const size_t bytes = arena->end - arena->start;
@@ -285,19 +289,28 @@ int ts_arena_move(ts_arena* arena, const char* nodes) {
   return error != 0 ? -1 : 0;
 }
 
-bool purge_arena(ts_arena* arena, size_t* bytes) {
+static size_t unused_bytes(const ts_arena* arena) {
+  size_t bytes = 0;
+  for (unsigned i = 0; i < atomic_load(&arena->heap_count); ++i) {
+    bytes += fast_unused(&arena->heaps[i]);
+  }
+  return bytes;
+}
+
+bool purge_arena(ts_arena* arena, size_t wanted, size_t* bytes) {
   const size_t before = atomic_load(&arena->committed);
   if (atomic_load(&arena->lost)) return false;
   const bool flushed = fast_flush(self, arena->index);
-  bool unused = false;
+  if (flushed) serve_again(arena);
+  const size_t unused = unused_bytes(arena);
+  const size_t left = may_have_room(arena);
+  if (unused == 0 || (unused < wanted && left < wanted - unused)) return flushed;
   for (unsigned i = 0; i < atomic_load(&arena->heap_count); ++i) {
-    if (!fast_has_unused(&arena->heaps[i])) continue;
-    unused = true;
-    heap_command(&arena->heaps[i], "purge");
+    if (fast_unused(&arena->heaps[i]) != 0) heap_command(&arena->heaps[i], "purge");
   }
   const size_t after = atomic_load(&arena->committed);
   *bytes += before > after ? before - after : 0;
-  return flushed || unused;
+  return true;
 }
 
 bool purge_others(ts_arena* arena, size_t* bytes) {
@@ -306,7 +319,7 @@ bool purge_others(ts_arena* arena, size_t* bytes) {
   for (size_t i = 0; i < kMaxArenas; ++i) {
     ts_arena* const other = &arena_table[i];
     if (other == arena || !atomic_load(&other->exists) || !share_nodes(arena, other)) continue;
-    if (purge_arena(other, bytes)) purged = true;
+    if (purge_arena(other, 0, bytes)) purged = true;
   }
   pthread_mutex_unlock(&table_lock);
   return purged;

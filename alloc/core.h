@@ -9,7 +9,7 @@
 //   room.c         whether an arena may grow: its capacity, its nodes' free memory
 //   pmem.c         arenas in persistent memory
 //   nodes.c        what the kernel says of nodes and pages
-//   mappings.c     ts_mmap
+//   mappings.c     ts_mmap, mremap
 //   statistics.c   counters, and where pages lie; report.c prints them
 //   plain.c        malloc, for what is in no arena
 //
@@ -23,17 +23,23 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "policy.h"
 #include "tierscope_alloc.h"
 
-enum { kMaxArenas = 64, kMaxName = 63, kMaxHeaps = 8 };
+enum { kMaxArenas = 64, kMaxName = 63, kMaxHeaps = 8, kMaxKinds = 256 };
 
 // One of jemalloc's arenas. Each of ours has several, so that its threads seldom wait for each
 // other.
 struct heap {
   unsigned number;   // jemalloc's.
   unsigned threads;  // That allocate from it. Under table_lock.
+};
+
+// Calls that were served from plain memory, and their bytes.
+struct spilled {
+  atomic_size_t bytes, count;
 };
 
 struct ts_arena {
@@ -56,15 +62,21 @@ struct ts_arena {
   atomic_uintptr_t top;                     // End of the addresses that jemalloc has.
   atomic_size_t committed;                  // Bytes; those in mappings, too.
   atomic_size_t mapped;
-  atomic_size_t spilled;
-  atomic_size_t spilled_count;
+  struct spilled spilled;  // By threads that have ended.
   atomic_size_t failed_count;
   atomic_size_t reclaimed;
   // See room.c.
   atomic_size_t untouched;  // At most so many committed bytes are not yet touched.
   atomic_size_t granted;
-  atomic_bool found_full;         // By its nodes, the last time they were asked.
   _Atomic int64_t granted_until;  // ns
+  atomic_bool strict;             // As the policy says.
+  atomic_size_t full_from;        // Growth by so many bytes has no room; SIZE_MAX: not full.
+  _Atomic int64_t full_until;     // ns; tried again then.
+  _Atomic int64_t full_wait;      // ns; how long it waits that time.
+  // See alloc.c. Sizes of blocks, by jemalloc's number, that it has none of.
+  atomic_bool refuses;
+  _Atomic uint64_t refused[kMaxKinds / 64];
+  _Atomic int64_t refused_until;  // ns
 };
 
 // A thread's own. `flags` says to jemalloc which arena and cache; 0: not asked for yet. `caches`
@@ -75,6 +87,10 @@ struct thread {
   int flags[kMaxArenas];
   unsigned char
       heaps[kMaxArenas];  // Which of an arena's it allocates from, where `flags` is not 0.
+  struct spilled spilled[kMaxArenas];
+  int64_t looked;     // At the clock, ns; see alloc.c.
+  unsigned not_look;  // For so many calls.
+  bool begun;         // False of what stands for threads that have no own.
   struct thread* next;
   struct thread** before;
 };
@@ -92,6 +108,13 @@ extern struct slots {
 // The core's only thread-local variable.
 extern _Thread_local struct thread* self __attribute__((visibility("hidden")));
 
+// NULL: no memory, or the thread is ending.
+struct thread* begin_thread(void);  // threads.c
+static inline struct thread* this_thread(void) {
+  struct thread* const thread = self;
+  return thread->begun ? thread : begin_thread();
+}
+
 // The arena that a call means: the one that was asked for, else the thread's.
 static inline ts_arena* chosen(ts_arena* arena) {
   return arena != NULL ? arena : atomic_load_explicit(&self->arena, memory_order_relaxed);
@@ -108,6 +131,22 @@ static inline bool in_arena(const void* pointer) { return slot_of(pointer) < kMa
 
 bool is_arena(const ts_arena* arena);
 
+// Without a locked instruction, which costs as much as malloc does.
+static inline void add_own(atomic_size_t* counter, size_t number) {
+  const size_t before = atomic_load_explicit(counter, memory_order_relaxed);
+  atomic_store_explicit(counter, before + number, memory_order_relaxed);
+}
+
+static inline void count_spilled(ts_arena* arena, struct thread* thread, size_t bytes) {
+  if (thread != NULL) {
+    add_own(&thread->spilled[arena->index].bytes, bytes);
+    add_own(&thread->spilled[arena->index].count, 1);
+  } else {
+    atomic_fetch_add(&arena->spilled.bytes, bytes);
+    atomic_fetch_add(&arena->spilled.count, 1);
+  }
+}
+
 static inline bool is_power_of_two(size_t number) {
   return number != 0 && (number & (number - 1)) == 0;
 }
@@ -118,6 +157,7 @@ bool reserve_slots(void);
 // alloc.c. jemalloc's flags: alignment and zeroing.
 void* allocate(ts_arena* arena, size_t size, int flags);
 void release(void* pointer, size_t slot);
+void serve_again(ts_arena* arena);  // It has something to give again: blocks or room.
 
 // fast.c
 void* fast_cache(unsigned number);  // The address of one of jemalloc's explicit caches.
@@ -125,36 +165,49 @@ void* fast_cache(unsigned number);  // The address of one of jemalloc's explicit
 void* take_aligned(const ts_arena* arena, size_t alignment, size_t size);
 // Empties the calling thread's cache of an arena. False: it was empty.
 bool fast_flush(struct thread* thread, size_t slot);
-// Whether a heap keeps pages that it does not use.
-bool fast_has_unused(const struct heap* heap);
+// Bytes of the pages that a heap keeps and does not use.
+size_t fast_unused(const struct heap* heap);
+// jemalloc's number of a block's size; kMaxKinds: it has none.
+unsigned fast_kind(size_t size);
 
 // Frees an arena's blocks that are larger than a slab's. No thread uses them.
 void fast_free_large(const ts_arena* arena);
 
 // threads.c. The flags of the calling thread for an arena, made where there are none yet.
 int thread_flags(ts_arena* arena);
-struct thread* this_thread(void);            // NULL: no memory, or the thread is ending.
 void thread_flush(const ts_arena* arena);    // Gives back what the calling thread caches of it.
 void threads_forget(const ts_arena* arena);  // Takes it from all threads. Under table_lock.
+struct spilled all_spilled(const ts_arena* arena);  // Under table_lock.
 
 // hooks.c
 extern const extent_hooks_t kArenaHooks;
 size_t laid_bytes(void);  // Bytes of all arenas that have or may have rounds.
 
-// room.c. Whether an arena may grow by `bytes`; counts them where it may. *touch: the nodes are
-// nearly full, so call populate. Not under the arena's `layout`. Both keep errno.
+// room.c. Whether an arena may grow by `bytes`; counts them where it may. *touch: call populate.
+// Not under the arena's `layout`. All keep errno.
 bool take_room(ts_arena* arena, size_t bytes, bool* touch);
-void leave_room(ts_arena* arena, size_t bytes);
+void leave_room(ts_arena* arena, size_t bytes);   // Its pages were given back.
+void refuse_room(ts_arena* arena, size_t bytes);  // There were no pages for what was taken.
 // Touches a fresh range and has its pages where the arena's policy says. False: some are not.
 bool populate(ts_arena* arena, uintptr_t start, uintptr_t end);
+size_t may_have_room(ts_arena* arena);  // The most bytes that it may find room for at present.
+void note_full(ts_arena* arena, size_t bytes);  // There was no room for so many.
+void forget_full(ts_arena* arena);
 bool share_nodes(ts_arena* a, ts_arena* b);
+
+static inline int64_t now_ns(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 
 // arena.c. One more heap of an arena. False: no memory. Under table_lock.
 bool make_heap(ts_arena* arena);
 extern size_t least_for_each_heap;  // Bytes of capacity; tests set it.
-// Gives unused pages of an arena back to the kernel, or those of others on its nodes, and
-// adds their bytes. False: there were none, and the calling thread had nothing of it in its cache.
-bool purge_arena(ts_arena* arena, size_t* bytes);
+// Gives unused pages of an arena back to the kernel where that may make room for `wanted` bytes, or
+// those of others on its nodes, and adds their bytes. False: none were given back, and the calling
+// thread had nothing of it in its cache.
+bool purge_arena(ts_arena* arena, size_t wanted, size_t* bytes);
 bool purge_others(ts_arena* arena, size_t* bytes);
 
 // pmem.c
@@ -180,11 +233,17 @@ int repetition_pages(uintptr_t start, uintptr_t end, page_visitor* repetition, v
 // Moves the pages of a range that are not where the policy says. Returns 0, EBUSY where some stay,
 // or another errno.
 int settle_pages(const struct policy* policy, uintptr_t start, uintptr_t end);
+// Calls `visit` with each line of a file, or its first 2047 bytes. Without stdio, which allocates:
+// callers hold locks.
+typedef void line_visitor(void* context, const char* line);
+void read_lines(const char* path, line_visitor* visit, void* context);
 // Where sysfs lists nodes; tests set it.
 extern const char* nodes_folder;
 
 // mappings.c
 ts_arena* mapping_arena(const void* pointer);
+// As mremap, of a range of ts_mmap; `target` where `flags` has MREMAP_FIXED.
+void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
 int repetition_mappings(const ts_arena* arena, range_visitor* repetition, void* context);

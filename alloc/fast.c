@@ -30,9 +30,15 @@ bool fast_flush(struct thread* thread, size_t slot) {
   return flushed;
 }
 
-bool fast_has_unused(const struct heap* heap) {
+size_t fast_unused(const struct heap* heap) {
   pac_t* const pages = &arena_get(tsdn_fetch(), heap->number, false)->pa_shard.pac;
-  return ecache_npages_get(&pages->ecache_dirty) + ecache_npages_get(&pages->ecache_muzzy) != 0;
+  return (ecache_npages_get(&pages->ecache_dirty) + ecache_npages_get(&pages->ecache_muzzy)) * PAGE;
+}
+
+_Static_assert(SC_NSIZES <= kMaxKinds, "a bit for each size of blocks");
+
+unsigned fast_kind(size_t size) {
+  return size <= SC_LARGE_MAXCLASS ? sz_size2index(size + (size == 0)) : kMaxKinds;
 }
 
 void fast_free_large(const ts_arena* arena) {

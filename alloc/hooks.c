@@ -11,10 +11,8 @@ static bool free_pages(const ts_arena* arena, uintptr_t start, size_t bytes) {
   return !atomic_load(&arena->lost) && madvise((void*)start, bytes, MADV_DONTNEED) == 0;
 }
 
-// Commits a range that lies in readable and writable addresses. False: the arena is full.
-static bool commit(ts_arena* arena, uintptr_t start, size_t bytes) {
-  bool touch = false;
-  if (!take_room(arena, bytes, &touch)) return false;
+// Gets the pages of a range for which there is room. False: there are none.
+static bool take_pages(ts_arena* arena, uintptr_t start, size_t bytes, bool touch) {
   const int error = errno;
   bool done = true;
   if (arena->file >= 0) {
@@ -24,10 +22,16 @@ static bool commit(ts_arena* arena, uintptr_t start, size_t bytes) {
   }
   if (!done) {
     free_pages(arena, start, bytes);
-    leave_room(arena, bytes);
+    refuse_room(arena, bytes);
   }
   errno = error;
   return done;
+}
+
+// Commits a range that lies in readable and writable addresses. False: the arena is full.
+static bool commit(ts_arena* arena, uintptr_t start, size_t bytes) {
+  bool touch = false;
+  return take_room(arena, bytes, &touch) && take_pages(arena, start, bytes, touch);
 }
 
 size_t laid_bytes(void) {
@@ -56,6 +60,23 @@ static uintptr_t take_addresses(ts_arena* arena, size_t bytes, size_t alignment)
   return ready ? start : 0;
 }
 
+// The same, committed.
+static uintptr_t take_committed(ts_arena* arena, size_t bytes, size_t alignment) {
+  bool touch = false;
+  if (!take_room(arena, bytes, &touch)) return 0;
+  const uintptr_t start = take_addresses(arena, bytes, alignment);
+  if (start == 0) {
+    leave_room(arena, bytes);
+    return 0;
+  }
+  if (take_pages(arena, start, bytes, touch)) return start;
+  pthread_mutex_lock(&arena->layout);
+  uintptr_t end = start + bytes;
+  atomic_compare_exchange_strong(&arena->top, &end, start);
+  pthread_mutex_unlock(&arena->layout);
+  return 0;
+}
+
 // NOLINTBEGIN(readability-non-const-parameter): jemalloc's types.
 static void* hook_alloc(extent_hooks_t* hooks, void* wanted, size_t bytes, size_t alignment,
                         bool* zero, bool* committed, unsigned heap) {
@@ -63,18 +84,12 @@ static void* hook_alloc(extent_hooks_t* hooks, void* wanted, size_t bytes, size_
   ts_arena* const arena = (ts_arena*)hooks;
   if (wanted != NULL) return NULL;
   // For steps it asks first without committing. Where less than the step is left it then asks for
-  // what it needs, and where that is refused, too, no addresses are lost.
-  const size_t used = atomic_load(&arena->committed);
-  if (used > arena->capacity || bytes > arena->capacity - used) return NULL;
-  const uintptr_t start = take_addresses(arena, bytes, alignment);
+  // what it needs, and where that is refused, too, no addresses are lost. A full arena has no
+  // steps: each would take addresses, and memory to keep account of them.
+  if (bytes > may_have_room(arena)) return NULL;
+  const uintptr_t start = *committed ? take_committed(arena, bytes, alignment)
+                                     : take_addresses(arena, bytes, alignment);
   if (start == 0) return NULL;
-  if (*committed && !commit(arena, start, bytes)) {
-    pthread_mutex_lock(&arena->layout);
-    uintptr_t end = start + bytes;
-    atomic_compare_exchange_strong(&arena->top, &end, start);
-    pthread_mutex_unlock(&arena->layout);
-    return NULL;
-  }
   *zero = true;
   return (void*)start;
 }

@@ -1,6 +1,7 @@
-// ts_mmap: ranges of whole pages outside of the arenas' slots, each with its arena, in a table that
-// is sorted by address.
+// ts_mmap and mremap: ranges of whole pages outside of the arenas' slots, each with its arena, in a
+// table that is sorted by address.
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -32,9 +33,9 @@ static size_t first_behind(uintptr_t address) {
   return low;
 }
 
-// Makes room for one more mapping at least, and one that a range may be cut into.
+// Makes room for one more mapping at least, and two that others may be cut into.
 static bool reserve_places(void) {
-  if (atomic_load(&used) + 2 <= places) return true;
+  if (atomic_load(&used) + 3 <= places) return true;
   const size_t wanted = places == 0 ? 64 : 2 * places;
   const size_t bytes = wanted * sizeof *table;
   struct mapping* const larger = table == NULL ? je_mallocx(bytes, MALLOCX_TCACHE_NONE)
@@ -157,7 +158,15 @@ static bool map_counted(ts_arena* arena, const struct call* call, void** result)
   if (populate(arena, (uintptr_t)*result, (uintptr_t)*result + bytes)) return true;
   const bool fixed = (call->flags & MAP_FIXED) != 0;
   if (!fixed) ts_munmap(*result, bytes);
+  note_full(arena, bytes);
   return fixed;  // What was there is gone; what is there now lies elsewhere in part.
+}
+
+static void reclaim(ts_arena* arena, size_t wanted) {
+  size_t bytes = 0;
+  purge_arena(arena, wanted, &bytes);
+  if (arena->when_full == TS_RECLAIM) purge_others(arena, &bytes);
+  atomic_fetch_add(&arena->reclaimed, bytes);
 }
 
 static void* map_private(ts_arena* arena, const struct call* call) {
@@ -165,17 +174,13 @@ static void* map_private(ts_arena* arena, const struct call* call) {
   void* result = MAP_FAILED;
   bool done = map_counted(arena, call, &result);
   if (!done) {
-    size_t bytes = 0;
-    purge_arena(arena, &bytes);
-    if (arena->when_full == TS_RECLAIM) purge_others(arena, &bytes);
-    atomic_fetch_add(&arena->reclaimed, bytes);
+    reclaim(arena, call->length);
     done = map_counted(arena, call, &result);
   }
   if (!done && arena->when_full == TS_SPILL) {
     result = map(NULL, call, false);
     if (result != MAP_FAILED) {
-      atomic_fetch_add(&arena->spilled, call->length);
-      atomic_fetch_add(&arena->spilled_count, 1);
+      count_spilled(arena, this_thread(), call->length);
     }
   } else if (!done) {
     atomic_fetch_add(&arena->failed_count, 1);
@@ -218,6 +223,173 @@ int ts_munmap(void* address, size_t length) {
   const int result = munmap(address, length);
   if (result == 0) forget(start, start + round_up(length, page_bytes()));
   pthread_mutex_unlock(&table_lock);
+  return result;
+}
+
+// Protection of a range.
+struct protection {
+  uintptr_t next;  // Known up to here.
+  uintptr_t end;
+  int value;
+  bool mixed;  // Or it has gaps.
+};
+
+// Of /proc/self/maps: "START-END rwxp ...".
+static void read_protection(void* context, const char* line) {
+  struct protection* const found = context;
+  char* at = NULL;
+  const uintptr_t start = strtoul(line, &at, 16);
+  const uintptr_t end = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
+  if (end <= found->next || start >= found->end || strlen(at) < 5) return;
+  const int value = (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) |
+                    (at[3] == 'x' ? PROT_EXEC : 0);
+  if (start > found->next || (found->value >= 0 && value != found->value)) found->mixed = true;
+  found->value = value;
+  found->next = end;
+}
+
+// PROT_..., or -1 where it is not the same everywhere.
+static int protection_of(uintptr_t start, uintptr_t end) {
+  struct protection found = {.next = start, .end = end, .value = -1};
+  read_lines("/proc/self/maps", read_protection, &found);
+  return found.mixed || found.next < end ? -1 : found.value;
+}
+
+static bool is_writable(uintptr_t start, uintptr_t end) {
+  const int protection = protection_of(start, end);
+  return protection >= 0 && (protection & PROT_WRITE) != 0;
+}
+
+static bool is_zero(const char* page, size_t bytes) {
+  return *page == 0 && memcmp(page, page + 1, bytes - 1) == 0;
+}
+
+// Moves a range by copying, to `target` unless that is NULL. With weights it is many mappings, of
+// which the kernel moves one at a time. Returns MAP_FAILED with errno where it cannot.
+static char* copy_range(ts_arena* arena, char* old, size_t old_bytes, size_t bytes, void* target) {
+  const size_t kept = old_bytes < bytes ? old_bytes : bytes;
+  const int protection = protection_of((uintptr_t)old, (uintptr_t)old + kept);
+  if (protection < 0) {
+    errno = EFAULT;  // As the kernel says of mappings that differ.
+    return MAP_FAILED;
+  }
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (target != NULL ? MAP_FIXED : 0);
+  char* const fresh = mmap(target, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (fresh == MAP_FAILED) return MAP_FAILED;
+  policy_lay(&arena->policy, (uintptr_t)fresh, (uintptr_t)fresh + bytes, 0, laid_bytes() + bytes);
+  if ((protection & PROT_READ) == 0) mprotect(old, kept, protection | PROT_READ);
+  const size_t page = page_bytes();
+  for (size_t at = 0; at < kept; at += page) {
+    if (!is_zero(old + at, page)) memcpy(fresh + at, old + at, page);
+  }
+  mprotect(fresh, bytes, protection);
+  munmap(old, old_bytes);
+  return fresh;
+}
+
+// The part of `remap` that changes mappings. Under table_lock.
+static void* resize(ts_arena* arena, void* old, size_t old_bytes, size_t bytes, int flags,
+                    void* target) {
+  void* result = mremap(old, old_bytes, bytes, flags, target);
+  pthread_mutex_lock(&arena->layout);
+  const bool weighted = arena->policy.round != 0;
+  if (result == MAP_FAILED && errno == EFAULT && weighted) {
+    errno = ENOMEM;
+    if ((flags & MREMAP_MAYMOVE) != 0) {
+      result = copy_range(arena, old, old_bytes, bytes, target);
+    }
+  } else if (result != MAP_FAILED && weighted && bytes > old_bytes) {
+    const uintptr_t start = (uintptr_t)result;
+    policy_lay(&arena->policy, start + old_bytes, start + bytes, 0, laid_bytes());
+  }
+  pthread_mutex_unlock(&arena->layout);
+  return result;
+}
+
+// Whether what is mapped at an address is counted. Under table_lock.
+static bool is_counted(uintptr_t address) {
+  const size_t index = first_behind(address);
+  return index < atomic_load(&used) && table[index].start <= address && table[index].counted;
+}
+
+// Room for a range that grows. False: the arena is full.
+static bool take_growth(ts_arena* arena, uintptr_t start, size_t growth, bool* touch) {
+  pthread_mutex_lock(&table_lock);
+  const bool counted = is_counted(start);
+  pthread_mutex_unlock(&table_lock);
+  if (!counted || growth == 0) return true;
+  if (take_room(arena, growth, touch)) return true;
+  reclaim(arena, growth);
+  return take_room(arena, growth, touch);
+}
+
+// Bytes of a range that are an arena's. Under table_lock.
+static size_t noted_bytes(uintptr_t start, uintptr_t end) {
+  size_t bytes = 0;
+  for (size_t i = first_behind(start); i < atomic_load(&used) && table[i].start < end; ++i) {
+    const uintptr_t from = table[i].start > start ? table[i].start : start;
+    bytes += (table[i].end < end ? table[i].end : end) - from;
+  }
+  return bytes;
+}
+
+// Notes that a range has been resized or moved, and that `growth` of it is new and the arena's.
+// What was spilled stays so: the first part is the arena's. Under table_lock.
+static void note_resized(ts_arena* arena, uintptr_t old, size_t old_bytes, uintptr_t start,
+                         size_t bytes, size_t growth) {
+  const bool counted = is_counted(old);
+  const size_t noted = noted_bytes(old, old + old_bytes) + growth;
+  const size_t own = noted < bytes ? noted : bytes;
+  forget(old, old + old_bytes);
+  forget(start, start + bytes);
+  insert(first_behind(start), (struct mapping){start, start + own, arena, counted});
+  if (!counted) return;
+  atomic_fetch_add(&arena->mapped, own);
+  atomic_fetch_add(&arena->committed, own);
+}
+
+void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target) {
+  const int before = errno;
+  const size_t page = page_bytes();
+  const uintptr_t start = (uintptr_t)old;
+  if (size == 0 || old_size == 0 || size > PTRDIFF_MAX || old_size > PTRDIFF_MAX ||
+      start % page != 0 || touches_slots(start, old_size) ||
+      ((flags & MREMAP_FIXED) != 0 && touches_slots((uintptr_t)target, size))) {
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
+  const size_t old_bytes = round_up(old_size, page);
+  const size_t bytes = round_up(size, page);
+  const size_t growth = bytes > old_bytes ? bytes - old_bytes : 0;
+  bool touch = false;
+  const bool has_room = take_growth(arena, start, growth, &touch);
+  if (!has_room && arena->when_full != TS_SPILL) {
+    atomic_fetch_add(&arena->failed_count, 1);
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  pthread_mutex_lock(&table_lock);
+  void* result = MAP_FAILED;
+  errno = ENOMEM;
+  if (reserve_places()) result = resize(arena, old, old_bytes, bytes, flags, target);
+  const int error = errno;
+  const bool taken = has_room && growth != 0 && is_counted(start);
+  if (result != MAP_FAILED) {
+    note_resized(arena, start, old_bytes, (uintptr_t)result, bytes, has_room ? growth : 0);
+  }
+  if (taken) leave_room(arena, growth);  // Counted with the rest, or not needed.
+  pthread_mutex_unlock(&table_lock);
+  if (result == MAP_FAILED) {
+    errno = error;
+    return MAP_FAILED;
+  }
+  const uintptr_t end = (uintptr_t)result + bytes;
+  if (!has_room) {
+    count_spilled(arena, this_thread(), growth);
+  } else if (touch && is_writable(end - growth, end)) {
+    populate(arena, end - growth, end);  // Where that fails, the rest lies elsewhere.
+  }
+  errno = before;
   return result;
 }
 

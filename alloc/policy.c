@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 enum {
-  kLeastPage = 4096,
   kWordBits = 8 * sizeof(unsigned long),
   kMoveTouched = 1 << 1,  // MPOL_MF_MOVE
   kPiecesPerRange = 32,   // What max_map_count is divided by; see unit_bytes.
@@ -91,10 +90,11 @@ bool policy_read(struct policy* policy, const char* text) {
   static const struct {
     const char* word;
     int mode;
-  } modes[] = {{"preferred:", kModePreferred},
-               {"bind:", kModeBind},
-               {"interleave:", kModeInterleave},
-               {"weighted:", kModeWeighted}};
+    bool strict;
+  } modes[] = {{"preferred:", kModePreferred, false},
+               {"bind:", kModePreferred, true},
+               {"interleave:", kModeInterleave, false},
+               {"weighted:", kModeWeighted, false}};
   *policy = (struct policy){.mode = kModePreferred};
   if (text == NULL) return false;
   bool weighted = strchr(text, '@') != NULL;
@@ -102,6 +102,7 @@ bool policy_read(struct policy* policy, const char* text) {
     const size_t length = strlen(modes[i].word);
     if (strncmp(text, modes[i].word, length) != 0) continue;
     policy->mode = modes[i].mode;
+    policy->strict = modes[i].strict;
     text += length;
     weighted = false;
     break;

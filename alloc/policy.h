@@ -9,6 +9,7 @@
 enum {
   kMaxNodes = 1024,  // The kernel's most (CONFIG_NODES_SHIFT is at most 10).
   kNodeWords = kMaxNodes / (8 * sizeof(unsigned long)),
+  kLeastPage = 4096,  // Of any machine.
   // Modes as in <linux/mempolicy.h>.
   kModeDefault = 0,
   kModePreferred = 1,
@@ -20,6 +21,7 @@ enum {
 
 struct policy {
   int mode;      // Without weights: the kernel's.
+  bool strict;   // These nodes only; see room.c.
   int nodes;     // How many.
   size_t round;  // Sum of the weights; 0 without weights.
   unsigned short node[kMaxNodes];

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "choose.h"
+#include "core.h"
 #include "next.h"
 #include "preload.h"
 
@@ -74,24 +75,6 @@ EXPORTED int munmap(void* start, size_t size) {
   return result;
 }
 
-// A mapping of an arena is resized by copying, so that the arena knows what it has.
-static void* resized(ts_arena* arena, void* old, size_t old_size, size_t size, int flags) {
-  if (size <= old_size) {
-    const int error = size < old_size ? ts_munmap((char*)old + size, old_size - size) : 0;
-    return error == 0 ? old : MAP_FAILED;
-  }
-  if ((flags & MREMAP_MAYMOVE) == 0) {
-    errno = ENOMEM;
-    return MAP_FAILED;
-  }
-  void* const fresh =
-      ts_mmap(arena, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (fresh == MAP_FAILED) return MAP_FAILED;
-  memcpy(fresh, old, old_size);
-  ts_munmap(old, old_size);
-  return fresh;
-}
-
 EXPORTED void* mremap(void* old, size_t old_size, size_t size, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
@@ -99,8 +82,9 @@ EXPORTED void* mremap(void* old, size_t old_size, size_t size, int flags, ...) {
   void* const target = has_target ? va_arg(rest, void*) : NULL;
   va_end(rest);
   if (!enter()) return NEXT(mremap)(old, old_size, size, flags, target);
-  ts_arena* const arena = has_target ? NULL : ts_arena_of(old);
-  void* const result = arena != NULL ? FROM_ARENAS(resized(arena, old, old_size, size, flags))
+  // With MREMAP_DONTUNMAP the old range stays, and the arena's.
+  ts_arena* const arena = (flags & MREMAP_DONTUNMAP) != 0 ? NULL : ts_arena_of(old);
+  void* const result = arena != NULL ? FROM_ARENAS(remap(arena, old, old_size, size, flags, target))
                                      : NEXT(mremap)(old, old_size, size, flags, target);
   leave();
   return result;

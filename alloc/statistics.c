@@ -52,8 +52,9 @@ static void read_statistics(const ts_arena* arena, struct ts_statistics* result)
   result->mapped = atomic_load(&arena->mapped);
   result->allocated =
       read_counter(arena, "small.allocated") + read_counter(arena, "large.allocated");
-  result->spilled = atomic_load(&arena->spilled);
-  result->spilled_count = atomic_load(&arena->spilled_count);
+  const struct spilled spilled = all_spilled(arena);
+  result->spilled = spilled.bytes;
+  result->spilled_count = spilled.count;
   result->failed_count = atomic_load(&arena->failed_count);
   result->reclaimed = atomic_load(&arena->reclaimed);
 }

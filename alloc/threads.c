@@ -27,8 +27,14 @@ static void drop_cache(struct thread* thread, size_t slot) {
   if (has_cache(thread->flags[slot])) {
     unsigned cache = cache_of(thread->flags[slot]);
     je_mallctl("tcache.destroy", NULL, NULL, &cache, sizeof cache);
+    serve_again(&arena_table[slot]);
   }
   thread->flags[slot] = 0;
+}
+
+static void add_spilled(struct spilled* to, const struct spilled* from) {
+  atomic_fetch_add(&to->bytes, atomic_load(&from->bytes));
+  atomic_fetch_add(&to->count, atomic_load(&from->count));
 }
 
 static void end_thread(void* value) {
@@ -38,7 +44,10 @@ static void end_thread(void* value) {
   pthread_mutex_lock(&table_lock);
   *thread->before = thread->next;
   if (thread->next != NULL) thread->next->before = thread->before;
-  for (size_t i = 0; i < kMaxArenas; ++i) drop_cache(thread, i);
+  for (size_t i = 0; i < kMaxArenas; ++i) {
+    drop_cache(thread, i);
+    add_spilled(&arena_table[i].spilled, &thread->spilled[i]);
+  }
   pthread_mutex_unlock(&table_lock);
   je_dallocx(thread, MALLOCX_TCACHE_NONE);
   errno = error;
@@ -46,9 +55,8 @@ static void end_thread(void* value) {
 
 static void make_key(void) { has_end = pthread_key_create(&at_end, end_thread) == 0; }
 
-struct thread* this_thread(void) {
+struct thread* begin_thread(void) {
   if (self == &ended) return NULL;
-  if (self != &no_thread) return self;
   pthread_once(&at_end_once, make_key);
   if (!has_end) return NULL;
   const int error = errno;
@@ -59,6 +67,7 @@ struct thread* this_thread(void) {
     je_dallocx(thread, MALLOCX_TCACHE_NONE);
     return NULL;
   }
+  thread->begun = true;
   pthread_mutex_lock(&table_lock);
   thread->next = threads;
   thread->before = &threads;
@@ -110,9 +119,19 @@ int thread_flags(ts_arena* arena) {
 void threads_forget(const ts_arena* arena) {
   for (struct thread* thread = threads; thread != NULL; thread = thread->next) {
     drop_cache(thread, arena->index);
+    thread->spilled[arena->index] = (struct spilled){0};
     ts_arena* expected = (ts_arena*)arena;
     atomic_compare_exchange_strong(&thread->arena, &expected, NULL);
   }
+}
+
+struct spilled all_spilled(const ts_arena* arena) {
+  struct spilled all = {0};
+  add_spilled(&all, &arena->spilled);
+  for (const struct thread* thread = threads; thread != NULL; thread = thread->next) {
+    add_spilled(&all, &thread->spilled[arena->index]);
+  }
+  return all;
 }
 
 ts_arena* ts_thread_arena(void) { return atomic_load_explicit(&self->arena, memory_order_relaxed); }

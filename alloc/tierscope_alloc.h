@@ -50,7 +50,10 @@ enum ts_when_full {
 //   "0,2"              the same with several nodes, in the kernel's order of distance
 //                      (MPOL_PREFERRED_MANY, Linux 5.15; on older kernels as bind:0,2)
 //   "preferred:0,2"    the same, written out
-//   "bind:0,2"         only there; the kernel's OOM killer may act where others use the memory up
+//   "bind:0,2"         only there: pages are touched as they are allocated, and what does not get
+//                      them on these nodes finds the arena full. The kernel is told to prefer the
+//                      nodes, not to bind: its OOM killer would act where they are full. Pages that
+//                      are copied after a fork, or swapped in, may lie elsewhere then.
 //   "interleave:0,2"   pages in turn
 //   "0@2,2@1"          two thirds to node 0, one third to node 2: weights from 1 to 255, in rounds
 //                      of 2 + 1 pages (larger units for arenas of many GiB). On every kernel.

@@ -5,7 +5,8 @@
 //   -DUSE_JE_MALLOC je_malloc and its kin, with jemalloc's own choice of both
 //   none            malloc, whichever the program is linked with or preloads
 //
-//   allocator PATTERN THREADS   prints the processor time of an operation in ns
+//   allocator PATTERN THREADS [full]   prints the processor time of an operation in ns; `full`: the
+//                                      arena has no room and spills to malloc
 //
 // Patterns, written from their public descriptions:
 //   small, sizes, calloc, aligned, large   one block at a time (jemalloc's microbenchmarks)
@@ -31,7 +32,13 @@
 #include "tierscope_alloc.h"
 
 static ts_arena* arena;
-static void begin(void) { arena = ts_arena_create("bench", "0", 0, TS_FAIL); }
+static void begin(int full) {
+  arena = ts_arena_create("bench", "0", full ? 1 << 20 : 0, full ? TS_SPILL : TS_FAIL);
+  for (size_t size = 1 << 20; full && size >= 8; size /= 2) {
+    while (ts_arena_of(ts_malloc(arena, size)) != NULL) {
+    }
+  }
+}
 static void begin_thread(void) {}
 static void end_thread(void) {}
 static void* allocate(size_t size) { return ts_malloc(arena, size); }
@@ -46,7 +53,8 @@ static void release(void* block) { ts_free(block); }
 static unsigned arena;
 static _Thread_local unsigned cache;
 static _Thread_local int flags;
-static void begin(void) {
+static void begin(int full) {
+  (void)full;
   size_t length = sizeof arena;
   je_mallctl("arenas.create", &arena, &length, NULL, 0);
 }
@@ -71,7 +79,7 @@ static void release(void* block) { je_dallocx(block, flags); }
 #define JEMALLOC_MANGLE
 #include "jemalloc.h"
 #endif
-static void begin(void) {}
+static void begin(int full) { (void)full; }
 static void begin_thread(void) {}
 static void end_thread(void) {}
 static void* allocate(size_t size) { return malloc(size); }
@@ -282,15 +290,16 @@ static void run_pattern(void) {
 }
 
 int main(int argc, char** argv) {
-  threads = argc == 3 ? atoi(argv[2]) : 0;
+  const int full = argc == 4 && strcmp(argv[3], "full") == 0;
+  threads = argc == 3 || full ? atoi(argv[2]) : 0;
   for (size_t i = 0; threads > 0 && i < sizeof patterns / sizeof *patterns; ++i) {
     if (strcmp(patterns[i].name, argv[1]) == 0) chosen = &patterns[i];
   }
   if (chosen == NULL || threads > kMaxThreads) {
-    fputs("usage: allocator PATTERN THREADS (1 to 64)\n", stderr);
+    fputs("usage: allocator PATTERN THREADS [full] (1 to 64 threads)\n", stderr);
     return 2;
   }
-  begin();
+  begin(full);
   run_pattern();
   return 0;
 }

@@ -3,9 +3,9 @@
 First against jemalloc itself, which is below it: by the same calls (mallocx with an arena and
 thread caches), and by its malloc. Those ratios are what tierscope's allocator costs. Then against
 malloc of glibc and, where it is installed, of the distribution's libjemalloc.so.2, for information.
-At the end, what the preloaded library costs a program: where no rule concerns its calls, and with a
-rule for a size or a call site. Figures are processor time for an operation, so that other programs
-disturb them little.
+Then a full arena that spills, against malloc of glibc, which serves it. At the end, what the
+preloaded library costs a program: where no rule concerns its calls, and with a rule for a size or a
+call site. Figures are processor time for an operation, so that other programs disturb them little.
 """
 
 import os
@@ -28,6 +28,10 @@ ASKED = 1.05
 ALONE = ("small", "sizes", "calloc", "aligned", "large", "fill", "realloc")
 TOGETHER = ("fill", "larson", "xmalloc", "cache-scratch", "realloc")
 """Patterns for one thread, and for two."""
+SPILLING = ("small", "large", "fill", "larson", "realloc")
+"""Patterns for a full arena."""
+ASKED_OF_SPILLING = 2.0
+"""Ratio to glibc's malloc that is not to be exceeded."""
 RULES = {
     "no rule matches": "size >= 1G -> slow",
     "by size": "size >= 1 -> slow",
@@ -41,19 +45,17 @@ def compare() -> Iterator[Comparison | str]:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         ours, libc, below = programs(folder)
-        exceeded = []
-        for name, threads in patterns:
-            for peer, program in below.items():
-                found = until_narrow(
-                    f"{name}, {threads} threads, {peer}",
-                    "ns",
+        yield from bounded(
+            ASKED,
+            {
+                f"{name}, {threads} threads, {peer}": (
                     cost(ours, name, threads),
                     cost(program, name, threads),
                 )
-                if found.ratio.ratio > ASKED:
-                    exceeded.append(found.name)
-                yield found
-        yield f"above {ASKED}: {'; '.join(exceeded) or 'none'}"
+                for name, threads in patterns
+                for peer, program in below.items()
+            },
+        )
         for name, threads in patterns:
             for peer, environment in peers().items():
                 yield alternate(
@@ -63,7 +65,27 @@ def compare() -> Iterator[Comparison | str]:
                     cost(ours, name, threads),
                     cost(libc, name, threads, environment),
                 )
+        yield from bounded(
+            ASKED_OF_SPILLING,
+            {
+                f"spilling, {name}": (cost(ours, name, 1, full=True), cost(libc, name, 1))
+                for name in SPILLING
+            },
+        )
         yield from preloading(libc)
+
+
+def bounded(
+    limit: float, pairs: Mapping[str, tuple[Callable[[], float], Callable[[], float]]]
+) -> Iterator[Comparison | str]:
+    """A comparison of each pair, and which of them are above a ratio."""
+    exceeded = []
+    for name, (ours, theirs) in pairs.items():
+        found = until_narrow(name, "ns", ours, theirs)
+        if found.ratio.ratio > limit:
+            exceeded.append(name)
+        yield found
+    yield f"above {limit}: {'; '.join(exceeded) or 'none'}"
 
 
 def peers() -> dict[str, Mapping[str, str]]:
@@ -129,14 +151,19 @@ def call(*command: str | Path) -> None:
 
 
 def cost(
-    program: Path, pattern: str, threads: int, environment: Mapping[str, str] = os.environ
+    program: Path,
+    pattern: str,
+    threads: int,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    full: bool = False,
 ) -> Callable[[], float]:
     """What runs a pattern once, on so many CPUs, and returns ns for an operation."""
     cpus = sorted(os.sched_getaffinity(0))[-threads:]
 
     def run() -> float:
         done = subprocess.run(
-            [program, pattern, str(threads)],
+            [program, pattern, str(threads), *(["full"] if full else [])],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,

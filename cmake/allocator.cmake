@@ -71,7 +71,8 @@ if(NOT sanitizers)
             pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
             dlclose)
   # What the arenas and jemalloc map is not for the rules: see next.c.
-  target_link_options(tierscope-alloc-preload PRIVATE -Wl,--wrap=mmap -Wl,--wrap=munmap)
+  target_link_options(tierscope-alloc-preload PRIVATE -Wl,--wrap=mmap -Wl,--wrap=mremap
+                      -Wl,--wrap=munmap)
   install(FILES alloc/tierscope_alloc.h alloc/tierscope_alloc.hpp alloc/hmalloc.h
           DESTINATION tierscope/_include COMPONENT alloc)
 endif()

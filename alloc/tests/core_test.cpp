@@ -2,6 +2,7 @@
 // machine has.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -286,6 +287,60 @@ TEST(AllocCore, FullArenaSpillsToPlainMemory) {
   for (std::size_t i = 1; i < blocks.size(); ++i) ts_free(blocks[i]);
 }
 
+TEST(AllocCore, AFullArenaServesAgainWhatComesBackToIt) {
+  const Arena arena(kMiB, TS_SPILL);
+  constexpr std::size_t kLarge = 500000;
+  std::vector<void*> blocks;
+  do {
+    blocks.push_back(ts_malloc(arena, 10000));
+  } while (ts_arena_of(blocks.back()) == arena);
+  for (int i = 0; i < 100; ++i) {
+    void* const block = ts_malloc(arena, kLarge);
+    EXPECT_EQ(ts_arena_of(block), nullptr);
+    ts_free(block);
+  }
+  EXPECT_EQ(arena.statistics().spilled_count, 101U);
+  EXPECT_EQ(arena.statistics().spilled, 100 * kLarge + 10000);
+  for (void* const block : blocks) ts_free(block);
+  void* const block = ts_malloc(arena, kLarge);
+  EXPECT_EQ(ts_arena_of(block), arena);
+  ts_free(block);
+}
+
+TEST(AllocCore, WhatThreadsSpilledIsCountedWhenTheyHaveEnded) {
+  const Arena arena(kMiB, TS_SPILL);
+  const std::vector<void*> blocks = fill(arena, 100000, 20);
+  const std::size_t before = arena.statistics().spilled_count;
+  std::thread([&] {
+    ts_free(ts_malloc(arena, 2 * kMiB));
+    EXPECT_EQ(arena.statistics().spilled_count, before + 1);
+  }).join();
+  EXPECT_EQ(arena.statistics().spilled_count, before + 1);
+  for (void* const block : blocks) ts_free(block);
+}
+
+// Bytes of a node's arena that have pages.
+std::size_t bytes_on_node_0(ts_arena* arena) {
+  std::size_t bytes = 0;
+  EXPECT_EQ(ts_arena_pages(arena, &bytes, 1), 0);
+  return bytes;
+}
+
+TEST(AllocCore, ABoundArenaHasItsPagesWhenItAllocates) {
+  const Arena preferring;
+  void* const untouched = ts_malloc(preferring, 32 * kMiB);
+  EXPECT_LT(bytes_on_node_0(preferring), 8 * kMiB);
+  const Arena bound(0, TS_FAIL, "bind:0");
+  void* const block = ts_malloc(bound, 32 * kMiB);
+  EXPECT_GE(bytes_on_node_0(bound), 32 * kMiB);
+  void* const range =
+      ts_mmap(bound, nullptr, 8 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_GE(bytes_on_node_0(bound), 40 * kMiB);
+  ts_munmap(range, 8 * kMiB);
+  ts_free(block);
+  ts_free(untouched);
+}
+
 // Makes sysfs say that node 0 has that much memory.
 class PretendedNode {
  public:
@@ -299,8 +354,9 @@ class PretendedNode {
   PretendedNode(const PretendedNode&) = delete;
   PretendedNode& operator=(const PretendedNode&) = delete;
   void set(std::size_t free) const {
-    std::ofstream(folder_ + "/node0/meminfo") << "Node 0 MemFree: " << free / 1024 << " kB\n";
+    std::ofstream(meminfo()) << "Node 0 MemFree: " << free / 1024 << " kB\n";
   }
+  std::string meminfo() const { return folder_ + "/node0/meminfo"; }
 
  private:
   const char* before_;
@@ -318,9 +374,54 @@ TEST(AllocCore, FullNodeIsAFullArena) {
       ts_mmap(arena, nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
       MAP_FAILED);
   node.set(64 * kMiB * 1024);
-  void* const block = ts_malloc(arena, kMiB);
+  void* block = nullptr;
+  for (int i = 0; i < 2000 && block == nullptr; ++i) {  // It is asked again after a while.
+    usleep(10000);
+    block = ts_malloc(arena, kMiB);
+  }
   EXPECT_NE(block, nullptr);
   ts_free(block);
+}
+
+// Bytes of addresses that the program may write to.
+std::size_t writable_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t sum = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::size_t start = 0;
+    std::size_t end = 0;
+    char write = '-';
+    if (sscanf(line.c_str(), "%zx-%zx %*c%c", &start, &end, &write) == 3 && write == 'w') {
+      sum += end - start;
+    }
+  }
+  return sum;
+}
+
+TEST(AllocCore, AFullNodeIsAskedSeldomAndTakesNoAddresses) {
+  const PretendedNode node;
+  node.set(0);
+  const Arena failing;
+  const Arena spilling(0, TS_SPILL);
+  const int watch = inotify_init1(IN_NONBLOCK);
+  // Two sorts, or events that are alike would become one.
+  ASSERT_GE(inotify_add_watch(watch, node.meminfo().c_str(), IN_OPEN | IN_CLOSE_NOWRITE), 0);
+  const std::size_t before = writable_bytes();
+  constexpr int kCalls = 4000;
+  for (int i = 0; i < kCalls; ++i) {
+    const std::size_t size = std::size_t{1000} << i % 10;
+    EXPECT_EQ(ts_malloc(failing, size), nullptr);
+    void* const block = ts_malloc(spilling, size);
+    EXPECT_EQ(ts_arena_of(block), nullptr);
+    ts_free(block);
+  }
+  // A sanitizer keeps freed blocks of malloc for a while.
+  EXPECT_LT(writable_bytes(), before + 1024 * kMiB);
+  std::vector<char> events(100 * kCalls);
+  const auto read_bytes = read(watch, events.data(), events.size());
+  EXPECT_GT(read_bytes, 0);
+  EXPECT_LT(read_bytes / static_cast<ssize_t>(sizeof(inotify_event)), kCalls / 5);
+  close(watch);
 }
 
 // Bytes that all files take on the file system of a folder.

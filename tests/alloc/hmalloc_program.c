@@ -1,10 +1,12 @@
 // A program as HMSDK documents them: it includes hmalloc.h, is linked with -lhmalloc and is started
 // by hmctl. It exits with the number of the line of the first claim that does not hold.
 //
-//   hmalloc_program claims | pages MIB
+//   hmalloc_program claims | pages MIB | fill MIB
 //
 // claims: what the functions promise. pages: allocates MIB in each of three ways (hmalloc,
 // small blocks that grow by hrealloc, hmmap), touches them, and prints the nodes of their pages.
+// fill: allocates and touches so many blocks of a MiB, or as many as there are, and prints how
+// many.
 #include <errno.h>
 #include <fcntl.h>
 #include <hmalloc.h>
@@ -194,7 +196,20 @@ static void show_pages(size_t size) {
   hfree(block);
 }
 
+static void fill(size_t most) {
+  size_t filled = 0;
+  for (char* block; filled < most && (block = hmalloc(kMiB)) != NULL; ++filled) {
+    memset(block, 1, kMiB);
+  }
+  CLAIM(filled == most || errno == ENOMEM);
+  printf("%zu\n", filled);
+}
+
 int main(int count, char** words) {
+  if (count > 2 && strcmp(words[1], "fill") == 0) {
+    fill(strtoul(words[2], NULL, 10));
+    return 0;
+  }
   if (count > 2 && strcmp(words[1], "pages") == 0) {
     show_pages(strtoul(words[2], NULL, 10) * kMiB);
     return 0;

@@ -68,6 +68,38 @@ def test_memory_is_where_the_rules_say(way: str, rules: str, probe: Path) -> Non
     assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
 
 
+@pytest.mark.parametrize("nodes", ["0", "bind:0", "0@2", "0 capacity=1M"])
+def test_mremap_does_what_it_does_without_the_library(nodes: str, tmp_path: Path) -> None:
+    program = tmp_path / "mremap_cases"
+    subprocess.run(["cc", "-O1", "-o", program, HERE / "mremap_cases.c"], check=True)
+    plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    done = run([program], f"arena tier {nodes};map >= 64K -> tier")
+    assert (done.returncode, done.stdout) == (0, plain)
+    assert len(plain.splitlines()) == 28
+
+
+def test_what_mremap_adds_counts_or_is_spilled(tmp_path: Path) -> None:
+    source = tmp_path / "grow.c"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <sys/mman.h>\n"
+        "int main(void) {\n"
+        "  const unsigned long step = 1 << 20;\n"
+        "  char *range = mmap(0, step, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+        "  for (int i = 1; i < 20; ++i)\n"
+        "    range = mremap(range, i * step, (i + 1) * step, MREMAP_MAYMOVE);\n"
+        "  return mremap(range, 20 * step, 3 * step, 0) != range;\n}\n"
+    )
+    subprocess.run(["cc", "-o", tmp_path / "grow", source], check=True)
+    done = run(
+        [tmp_path / "grow"], "arena tier 0 capacity=4M;map >= 1M -> tier", "strict,statistics"
+    )
+    assert done.returncode == 0
+    assert (
+        "arena tier: 3.0 MiB committed of 4.0 MiB, 0 B in blocks, 3.0 MiB mapped; " in done.stderr
+    )
+    assert "; 16.0 MiB in 16 calls spilled" in done.stderr
+
+
 def test_the_first_rule_that_fits_counts(probe: Path) -> None:
     done = run([probe, "functions"], "arena tier 0;size < 4K -> plain;size >= 0 -> tier")
     assert done.returncode == 0, done.stderr

@@ -261,6 +261,29 @@ def test_hmctl_places_what_a_program_gets_by_hmalloc(hmalloc_program: Path) -> N
     assert all(set(nodes) == {HBM} for nodes in found.values()), found
 
 
+def test_mremap_of_mappings_that_weights_spread_does_what_it_does_without_them(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "mremap_cases"
+    source = Path(__file__).parents[2] / "alloc/mremap_cases.c"
+    subprocess.run(["cc", "-O1", "-o", program, source], check=True)
+    environment = os.environ | {
+        "LD_PRELOAD": str(LIBRARIES / "libtierscope-alloc-preload.so"),
+        "TIERSCOPE_ALLOC": "strict",
+        "TIERSCOPE_ALLOC_RULES": "arena both 0@2,2@1; map >= 64K -> both",
+    }
+    plain, spread = (
+        subprocess.run([program], env=variables, capture_output=True, text=True, check=True)
+        for variables in (os.environ, environment)
+    )
+    # The kernel does not resize several mappings in place.
+    expected = [
+        line.partition(":")[0] + f": error {errno.ENOMEM}" if "in place" in line else line
+        for line in plain.stdout.splitlines()
+    ]
+    assert spread.stdout.splitlines() == expected
+
+
 def test_a_preloaded_rule_places_by_size(tmp_path: Path) -> None:
     program = build(tmp_path)
     environment = os.environ | {

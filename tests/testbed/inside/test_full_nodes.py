@@ -1,0 +1,134 @@
+"""Full nodes: no program is killed, none grows beyond what it holds, each page of it has room."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tierscope.peers.hmsdk import hmctl
+from tierscope.place.launch import find_library
+
+pytestmark = pytest.mark.testbed
+
+HBM = 2
+MIB = 1 << 20
+LIBRARIES = find_library().parent
+HEADERS = LIBRARIES.with_name("_include")
+SOURCES = Path(__file__).parents[2] / "alloc"
+THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+MORE_THAN_IT_HAS = 500
+ON_IT_ALONE = ["2", "bind:2"]
+WEIGHTED = ["2@2,0@1", "weighted:2"]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("full")
+    for name, library in (("full_node", "tierscope-alloc"), ("hmalloc_program", "hmalloc")):
+        linked = ["-L", LIBRARIES, f"-l{library}", f"-Wl,-rpath,{LIBRARIES}"]
+        source = SOURCES / f"{name}.c"
+        subprocess.run(
+            ["cc", "-O1", "-pthread", "-I", HEADERS, source, *linked, "-o", folder / name],
+            check=True,
+        )
+    return folder
+
+
+@pytest.fixture(params=["always", "madvise", "never"])
+def thp(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each setting of transparent huge pages; the one before it afterwards."""
+    before = THP.read_text().split("[")[1].split("]")[0]
+    THP.write_text(request.param)
+    yield request.param
+    THP.write_text(before)
+
+
+def killed() -> int:
+    """How often the kernel killed a program for want of memory."""
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_killed() -> Iterator[None]:
+    before = killed()
+    yield
+    assert killed() == before
+
+
+def start(*command: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)  # fmt: skip
+
+
+@contextlib.contextmanager
+def taken(programs: Path) -> Iterator[None]:
+    """Another program holds all that the node had free."""
+    with start(programs / "full_node", "hold", HBM) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        yield
+        holder.communicate()
+
+
+def numbers(process: "subprocess.Popen[str]") -> tuple[int, ...]:
+    """What a program prints at its end, after it got a line; it ends by itself."""
+    printed, _ = process.communicate("\n")
+    assert process.returncode == 0
+    return tuple(map(int, printed.split()))
+
+
+def check(found: tuple[int, ...], nodes: str) -> None:
+    usable, resident, _, grown, elsewhere = found
+    assert resident <= 1.1 * usable + 16 * MIB
+    assert grown <= 4 * MIB
+    if nodes.startswith("bind:"):
+        assert elsewhere == 0
+
+
+@pytest.mark.parametrize("nodes", [*ON_IT_ALONE, *WEIGHTED])
+def test_a_program_that_fills_the_node_spills(nodes: str, thp: str, programs: Path) -> None:
+    found = numbers(start(programs / "full_node", "fill", nodes, MORE_THAN_IT_HAS))
+    check(found, nodes)
+    usable, _, spilled, _, _ = found
+    assert usable >= MORE_THAN_IT_HAS * MIB
+    if nodes in ON_IT_ALONE:
+        assert spilled > 0
+
+
+@pytest.mark.parametrize("nodes", [*ON_IT_ALONE, *WEIGHTED, "bind:0,2"])
+def test_a_node_that_another_program_filled_has_nothing(
+    nodes: str, thp: str, programs: Path
+) -> None:
+    with taken(programs):
+        found = numbers(start(programs / "full_node", "fill", nodes, 100))
+    check(found, nodes)
+    if nodes in ON_IT_ALONE:
+        assert found[2] > 0
+
+
+@pytest.mark.parametrize("nodes", [*ON_IT_ALONE, *WEIGHTED])
+def test_memory_that_is_used_after_another_program_filled_the_node(
+    nodes: str, thp: str, programs: Path
+) -> None:
+    with start(programs / "full_node", "late", nodes, 100) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        with taken(programs):
+            check(numbers(program), nodes)
+
+
+def test_programs_that_fill_a_node_together(thp: str, programs: Path) -> None:
+    command = (programs / "full_node", "fill", "bind:2", MORE_THAN_IT_HAS // 2)
+    for program in [start(*command) for _ in range(3)]:
+        check(numbers(program), "bind:2")
+
+
+def test_hmalloc_under_membind_returns_null(thp: str, programs: Path) -> None:
+    done = subprocess.run([programs / "hmalloc_program", "fill", "1000"], check=True, text=True,
+                          env=os.environ | hmctl.variables({"--membind": str(HBM)}),
+                          stdout=subprocess.PIPE)  # fmt: skip
+    assert 128 <= int(done.stdout) < 512
