@@ -27,11 +27,11 @@ Doubt = Literal["interrupted", "disturbed", "unsteady", "no-interval", "whole", 
 WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
 _DISTURBED = "disturbed by other programs"
-_SHORT = "short of the precision asked for, raise --budget"
+_SHORT = "short of the precision asked for when the time was over"
 _VERDICTS: dict[Doubt, str] = {
     "interrupted": "interrupted",
     "disturbed": _DISTURBED,
-    "unsteady": "without a steady state when the time was over, raise --budget",
+    "unsteady": "without a steady state when the time was over",
     "short": _SHORT,
 }
 _MAX_TRACE_ROWS = 8

@@ -55,3 +55,4 @@ VIEW = View(
     represents_path=False,
     summary=summary_of,
 )
+    more_by="--count",

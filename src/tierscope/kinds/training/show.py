@@ -108,4 +108,5 @@ VIEW = View(
     percentiles=("p99",),
     represents_path=False,
     summary=summary_of,
+    more_by="--epochs",
 )
