@@ -1003,8 +1003,10 @@ constexpr Table kIoJob{kIoJobFields, kRules381};
 
 constexpr Field kFields382[] = {{.type = Type::kObject, .table = &kIoJob}};
 constexpr Value kValues383[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Value kValues384[] = {std::string_view{"rate"}, std::string_view{"time"}};
 constexpr Field kTimeSeriesFields[] = {
     {.name = "until", .required = true, .type = Type::kText, .choices = kValues383},
+    {.name = "of", .otherwise = std::string_view{"rate"}, .type = Type::kText, .choices = kValues384},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "group", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 100},
     {.name = "tracked", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1012,9 +1014,9 @@ constexpr Field kTimeSeriesFields[] = {
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
-constexpr Value kValues384[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
+constexpr Value kValues385[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
 constexpr Field kSteadyFields[] = {
-    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues384},
+    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues385},
     {.name = "slope", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "limit", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1e+18},
     {.name = "of_the_mean", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1037,26 +1039,26 @@ constexpr Field kIoSpecFields[] = {
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues385[] = {std::string_view{"files"}};
-constexpr Value kValues386[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues387[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues388[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues389[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests390[] = {{"operation", Test::Kind::kIn, kValues389}};
-constexpr Value kValues391[] = {std::string_view{"no"}};
-constexpr Test kTests392[] = {{"fsync", Test::Kind::kDiffers, kValues391}};
+constexpr Value kValues386[] = {std::string_view{"files"}};
+constexpr Value kValues387[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues388[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues389[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues390[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests391[] = {{"operation", Test::Kind::kIn, kValues390}};
+constexpr Value kValues392[] = {std::string_view{"no"}};
+constexpr Test kTests393[] = {{"fsync", Test::Kind::kDiffers, kValues392}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues386},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues387},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues387},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues388},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues388},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues389},
 };
-constexpr Rule kRules393[] = {{"fsync", "goes with operation create or unlink", kTests392, kTests390}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules393};
+constexpr Rule kRules394[] = {{"fsync", "goes with operation create or unlink", kTests393, kTests391}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules394};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues385},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues386},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1068,14 +1070,14 @@ constexpr Field kFilesSpecFields[] = {
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues394[] = {std::string_view{"training"}};
-constexpr Value kValues395[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
-constexpr Value kValues396[] = {std::string_view{"h100"}, std::string_view{"a100"}};
-constexpr Value kValues397[] = {std::string_view{"npz"}};
-constexpr Test kTests398[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues397}};
+constexpr Value kValues395[] = {std::string_view{"training"}};
+constexpr Value kValues396[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
+constexpr Value kValues397[] = {std::string_view{"h100"}, std::string_view{"a100"}};
+constexpr Value kValues398[] = {std::string_view{"npz"}};
+constexpr Test kTests399[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues398}};
 constexpr Field kTrainingPatternFields[] = {
     {.name = "workload", .required = true, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{1,64}$"},
-    {.name = "format", .required = true, .type = Type::kText, .choices = kValues395},
+    {.name = "format", .required = true, .type = Type::kText, .choices = kValues396},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
     {.name = "file_samples", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "sample_size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
@@ -1084,7 +1086,7 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "step_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
     {.name = "needed", .otherwise = 0.9, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "buffer", .otherwise = std::int64_t{262144}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
-    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues396},
+    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues397},
     {.name = "accelerators", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "readers", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "prefetch", .otherwise = std::int64_t{2}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
@@ -1092,11 +1094,11 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "epochs", .otherwise = std::int64_t{6}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{2147483648}, .below = true},
 };
-constexpr Rule kRules399[] = {{"file_samples", "is 1 in a file of format npz", kTests398}};
-constexpr Table kTrainingPattern{kTrainingPatternFields, kRules399};
+constexpr Rule kRules400[] = {{"file_samples", "is 1 in a file of format npz", kTests399}};
+constexpr Table kTrainingPattern{kTrainingPatternFields, kRules400};
 
 constexpr Field kTrainingSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues394},
+    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues395},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1108,32 +1110,32 @@ constexpr Field kTrainingSpecFields[] = {
 };
 constexpr Table kTrainingSpec{kTrainingSpecFields};
 
-constexpr Value kValues400[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests401[] = {{"policy", Test::Kind::kDiffers, kValues27}};
-constexpr Value kValues402[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
-constexpr Test kTests403[] = {{"persistent.backing", Test::Kind::kIn, kValues402}};
-constexpr Rule kRules404[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests401}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests403}};
-constexpr Value kValues405[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues401[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests402[] = {{"policy", Test::Kind::kDiffers, kValues27}};
+constexpr Value kValues403[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
+constexpr Test kTests404[] = {{"persistent.backing", Test::Kind::kIn, kValues403}};
+constexpr Rule kRules405[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests402}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests404}};
+constexpr Value kValues406[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues405},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues406},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules406[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests356}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules406};
+constexpr Rule kRules407[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests356}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules407};
 
-constexpr Test kTests407[] = {{"directory", Test::Kind::kIn, kValues77}};
-constexpr Test kTests408[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests409[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests410[] = {{"pattern.backend", Test::Kind::kIn, kValues370}};
-constexpr Test kTests411[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests412[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests408[] = {{"directory", Test::Kind::kIn, kValues77}};
+constexpr Test kTests409[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests410[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests411[] = {{"pattern.backend", Test::Kind::kIn, kValues370}};
+constexpr Test kTests412[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests413[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues400},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues401},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1142,32 +1144,32 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules404},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules405},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules413[] = {{"directory", "or a placement is needed", kTests407, kTests305}, {"directory", "does not go with a placement", kTests408}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests410, kTests409}, {"pattern.backend", "of files takes no state on a GPU", kTests411, kTests410}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests412}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules413};
+constexpr Rule kRules414[] = {{"directory", "or a placement is needed", kTests408, kTests305}, {"directory", "does not go with a placement", kTests409}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests411, kTests410}, {"pattern.backend", "of files takes no state on a GPU", kTests412, kTests411}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests413}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules414};
 
-constexpr Value kValues414[] = {std::string_view{"model-checkpoint"}};
-constexpr Value kValues415[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
-constexpr Field kFields416[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
+constexpr Value kValues415[] = {std::string_view{"model-checkpoint"}};
+constexpr Value kValues416[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
+constexpr Field kFields417[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
 constexpr Field kRankFilesFields[] = {
-    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields416},
+    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields417},
 };
 constexpr Table kRankFiles{kRankFilesFields};
 
-constexpr Field kFields417[] = {{.type = Type::kObject, .table = &kRankFiles}};
+constexpr Field kFields418[] = {{.type = Type::kObject, .table = &kRankFiles}};
 constexpr Field kModelCheckpointPatternFields[] = {
-    {.name = "model", .required = true, .type = Type::kText, .choices = kValues415},
+    {.name = "model", .required = true, .type = Type::kText, .choices = kValues416},
     {.name = "scale", .otherwise = 1.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "block_size", .otherwise = std::int64_t{4194304}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
     {.name = "count", .otherwise = std::int64_t{10}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
-    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields417},
+    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields418},
 };
 constexpr Table kModelCheckpointPattern{kModelCheckpointPatternFields};
 
 constexpr Field kModelCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues414},
+    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues415},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1178,35 +1180,35 @@ constexpr Field kModelCheckpointSpecFields[] = {
 };
 constexpr Table kModelCheckpointSpec{kModelCheckpointSpecFields};
 
-constexpr Value kValues418[] = {std::string_view{"kv-cache"}};
-constexpr Value kValues419[] = {std::string_view{"fetch"}, std::string_view{"store"}};
-constexpr Value kValues420[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Value kValues421[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Value kValues419[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues420[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues421[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues422[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
 constexpr Field kKvCachePatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues419},
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues420},
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues420},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues421},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
-    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues421},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues422},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
 };
-constexpr Table kKvCachePattern{kKvCachePatternFields, kRules406};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules407};
 
-constexpr Value kValues422[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests423[] = {{"pool.memory", Test::Kind::kIn, kValues422}};
-constexpr Test kTests424[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Value kValues425[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Test kTests426[] = {{"pattern.method", Test::Kind::kIn, kValues425}};
-constexpr Value kValues427[] = {std::string_view{"memcpy"}};
-constexpr Test kTests428[] = {{"pattern.method", Test::Kind::kIn, kValues427}, {"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests429[] = {{"pattern.backend", Test::Kind::kIn, kValues362}};
+constexpr Value kValues423[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests424[] = {{"pool.memory", Test::Kind::kIn, kValues423}};
+constexpr Test kTests425[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues426[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests427[] = {{"pattern.method", Test::Kind::kIn, kValues426}};
+constexpr Value kValues428[] = {std::string_view{"memcpy"}};
+constexpr Test kTests429[] = {{"pattern.method", Test::Kind::kIn, kValues428}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests430[] = {{"pattern.backend", Test::Kind::kIn, kValues362}};
 constexpr Field kKvCacheSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues418},
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues419},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1218,14 +1220,14 @@ constexpr Field kKvCacheSpecFields[] = {
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
 };
-constexpr Rule kRules430[] = {{"pool.memory", "of a pool is host or device", kTests423}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests426, kTests424}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests428}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests429, kTests424}};
-constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules430};
+constexpr Rule kRules431[] = {{"pool.memory", "of a pool is host or device", kTests424}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests427, kTests425}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests429}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests430, kTests425}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules431};
 
-constexpr Variant kVariants431[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
-constexpr Field kFields432[] = {{.type = Type::kObject, .variants = kVariants431}};
+constexpr Variant kVariants432[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields433[] = {{.type = Type::kObject, .variants = kVariants432}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields432, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields433, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 

@@ -75,10 +75,16 @@ class Window:
 def window_of(rounds: Sequence[float]) -> Window:
     """Return what the rule says of five rounds."""
     mean = fmean(rounds)
-    if mean <= 0:
-        return Window(0.0, math.inf, math.inf)
+    if mean <= 0 or not math.isfinite(mean):
+        return Window(mean, math.inf, math.inf)
     across = abs(linear_regression(range(len(rounds)), rounds).slope) * (len(rounds) - 1)
     return Window(mean, (max(rounds) - min(rounds)) / mean, across / mean)
+
+
+def operation_times(rounds: Sequence[Round]) -> list[float]:
+    """Return the mean seconds of an operation in each round, of one operation in flight; infinite
+    where none came to its end."""
+    return [1.0 / one.value if one.value else math.inf for one in rounds]
 
 
 def is_steady(rounds: Sequence[float]) -> bool:
@@ -121,19 +127,20 @@ def ended_by(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Ending
         return None
     if rule.until == "written":
         return "written"
-    return "steady" if _ends_steady(rounds) else None
+    return "steady" if _ends_steady(rule, rounds) else None
 
 
 def _in_group(rule: TimeSeries, rounds: Sequence[Round]) -> Ending | None:
     """Return the ending of a series that ends with its group: the tracked ones decide."""
     if not rule.tracked:
         return "rounds"
-    return "steady" if _ends_steady(rounds) else None
+    return "steady" if _ends_steady(rule, rounds) else None
 
 
-def _ends_steady(rounds: Sequence[Round]) -> bool:
-    last = [one.value for one in rounds[-ROUNDS:]]
-    return len(last) == ROUNDS and is_steady(last)
+def _ends_steady(rule: TimeSeries, rounds: Sequence[Round]) -> bool:
+    last = rounds[-ROUNDS:]
+    values = operation_times(last) if rule.of == "time" else [one.value for one in last]
+    return len(values) == ROUNDS and is_steady(values)
 
 
 def seconds_left(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> float | None:

@@ -1,5 +1,6 @@
 """Writing to a real drive that is named by its serial number or its name by id, and refusals."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from storage import drives, io, run
 
+from forked import tierscope
 from waiting import wait_until
 
 pytestmark = pytest.mark.testbed
@@ -20,6 +22,8 @@ MIB = 1 << 20
 CAPACITY = 256 * MIB
 SECTOR = 512
 NOTHING_MEASURED = 3
+_MEANS = ("iops", "bandwidth", "latency")
+"""What tests of a qualification show, one each."""
 
 
 def io_nvme(out: Path, *options: str, status: int = 0) -> list[dict[str, Any]]:
@@ -101,6 +105,42 @@ def test_it_is_purged_filled_and_written_until_it_is_steady(
         in_flight = 16 * MIB
         assert 0 <= result["evidence"]["device_bytes_written"] - io_bytes <= in_flight
         asked += io_bytes
+    assert asked <= written_bytes() - before
+
+
+def qualified(out: Path, *options: str) -> dict[str, Any]:
+    """Run the qualification on the drive and return its JSON."""
+    words = ("storage", NVME, "--destroy-data", SERIAL, *options, "--json", "--out", out)
+    done = tierscope(*words)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_it_is_qualified(tmp_path: Path) -> None:
+    """Purge, writes of twice the size and rounds of each test, all of them on the drive."""
+    before = written_bytes()
+    tests = "throughput,latency,write-saturation"
+    document = qualified(tmp_path, "--qualify", tests, "--size", "16m", "--round", "0.3s")
+    found = {one["test"]: one for one in document["qualification"]}
+    names = ["throughput-1m", "throughput-128k", "latency", "write-saturation"]
+    assert list(found) == names
+    results = {one["id"]: one for one in document["results"]}
+    for name, test in found.items():
+        assert test["purged"] is True
+        assert test["rounds"] >= 5
+        window = test["window"]
+        within = None not in window.values() and window["range"] <= 0.2 and window["slope"] <= 0.1
+        assert test["steady"] == within, name
+        assert all(one[key] > 0 for one in test["results"] for key in one if key in _MEANS)
+        first = results.get(f"{name}.fill") or results["write-saturation.4k.0-100"]
+        observed = first["evidence"]["storage_io"]
+        assert observed["purged_bytes"] == CAPACITY, name
+        passes = 2 if name != "write-saturation" else 1
+        assert first["rounds"][-1]["bytes_written"] >= passes * 16 * MIB, name
+        assert first["evidence"]["device_bytes_written"] >= observed["bytes_written"]
+    assert len(found["latency"]["results"]) == 9, "512 bytes, too"
+    asked = sum(one["evidence"]["storage_io"]["bytes_written"] for one in results.values())
     assert asked <= written_bytes() - before
 
 
