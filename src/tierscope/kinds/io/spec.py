@@ -463,7 +463,8 @@ class IoSpec(MeasurementSpec):
         return not all(pattern.direct for pattern in self.patterns)
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
-        """Whether the drives' counters contradict it, of accesses past the page cache."""
+        """Whether the drives' counters contradict it, of accesses past the page cache that move
+        data."""
         past_caches = all(
             pattern.direct and pattern.backend not in WITHOUT_DATA for pattern in self.patterns
         )

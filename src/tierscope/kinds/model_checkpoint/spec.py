@@ -84,12 +84,6 @@ class RankFilesSeen(Base):
     files: int
     bytes: int
     """Of one checkpoint."""
-    written: int
-    """Checkpoints."""
-    read: int
-    cached_bytes: int
-    """The most bytes that the page cache held before a read, after it was asked to drop them; 0:
-    all was read from the drive."""
 
 
 class ModelCheckpointEvidence(OwnEvidence):

@@ -145,17 +145,10 @@ class TrainingSeen(Model):
     """Of the dataset."""
     steps: int
     """Of each accelerator in an epoch."""
-    bytes_read: int
-    """By all epochs, as the readers asked."""
-    cached_bytes: int
-    """The most bytes of the dataset that the page cache held before an epoch, after it was asked to
-    drop them; 0: all was read from the drive."""
     memory_bytes: int
     """That the page cache could hold."""
     first_wait_s: float
     """Longest wait for an epoch's first batch, which nothing hides."""
-    set_up_s: float
-    """Seconds of making the dataset; inside no figure."""
 
 
 class TrainingEvidence(OwnEvidence):
