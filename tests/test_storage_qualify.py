@@ -255,7 +255,7 @@ def test_a_round_without_an_operation_has_no_latency(machine: Topology) -> None:
     assert told["steady"] is False
     assert told["tracked"][:3] == [1e-4, None, 1e-4]
     assert told["window"] == {"average": None, "range": None, "slope": None}
-    assert one.mean(one.cells["4k", 0]) is None
+    assert one.mean(one.cells["4k", 0]) == pytest.approx(5 / 3e4), "five rounds, three at 1e4/s"
     assert one.mean(one.cells["8k", 0]) == pytest.approx(1e-4)
     json.dumps(told, allow_nan=False)
     text = io.StringIO()
@@ -310,7 +310,9 @@ def test_a_directory_is_qualified(tmp_path: Path) -> None:
     assert (test["test"], test["purged"]) == ("latency", False)
     assert 5 <= test["rounds"] <= MOST_ROUNDS
     assert len(test["tracked"]) == test["rounds"]
-    assert test["steady"] == (test["window"]["range"] <= 0.2 and test["window"]["slope"] <= 0.1)
+    found = test["window"]  # Without values where the machine was too busy for an operation.
+    in_range = None not in found.values() and found["range"] <= 0.2 and found["slope"] <= 0.1
+    assert test["steady"] == in_range
     assert len(test["results"]) == 6
     assert all(one["latency"] > 0 for one in test["results"])
     filled = next(one for one in document["results"] if one["id"] == "latency.fill")

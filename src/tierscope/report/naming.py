@@ -46,6 +46,7 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "autocorrelated": "autocorrelated repetitions",
     "disturbed": "other programs disturbed every sample",
     "unsettled": "samples still change where repetitions end",
+    "idle-samples": "no operation ended in many samples, which are too short",
     "maximum": "a maximum, which grows with the time measured",
     "observed": "the mean of everything observed, not of a sample",
     "imported": "imported, and its source gives none",

@@ -282,9 +282,13 @@ class Judged:
         return [rate * block if cell.metric == "iops" else rate / block for rate in rates]
 
     def mean(self, cell: Measurement) -> float | None:
-        """Return a result: the average over the last five rounds; None where an operation took
-        longer than one of them."""
-        return _finite(fmean(self.values(cell)[-ROUNDS:]))
+        """Return a result: the average over the last five rounds, of latency over all of their
+        operations; None where there was none."""
+        values = self.values(cell)[-ROUNDS:]
+        if self.part.test.loaded:
+            return fmean(values)
+        operations = fmean(1.0 / value for value in values)
+        return 1.0 / operations if operations else None
 
 
 def judged(run: Run, made: Qualification) -> list[Judged]:
