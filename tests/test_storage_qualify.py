@@ -320,6 +320,22 @@ def test_a_directory_is_qualified(tmp_path: Path) -> None:
     assert list(data.iterdir()) == [], "the file is removed"
 
 
+def test_write_saturation_of_a_directory_ends_when_it_is_steady_or_its_rounds_are_over(
+    tmp_path: Path,
+) -> None:
+    options = ("--size", "1m", "--qualify", "write-saturation", "--round", "20ms", "--json")
+    answer = forked.tierscope("storage", str(tmp_path), *options, "--out", str(tmp_path / "out"))
+    assert answer.returncode == 0, answer.stderr
+    document = json.loads(answer.stdout)
+    (test,) = document["qualification"]
+    assert (test["test"], test["purged"]) == ("write-saturation", False)
+    (curve,) = document["results"]
+    assert test["steady"] == (curve["stop"] == "steady")
+    assert test["rounds"] == len(curve["rounds"]) >= 5
+    assert curve["rounds"][-1]["bytes_written"] >= MIB
+    assert (curve["pattern"]["write_saturation"], curve["pattern"]["depth"]) == (True, 32)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
