@@ -129,7 +129,7 @@ class Round(Model):
     end_s: float
     """Seconds of measuring from the beginning of the first round to the end of this one."""
     value: float
-    """Mean of the headline."""
+    """The headline over all of it."""
     bytes_written: Count
     """In all rounds up to the end of this one."""
 
