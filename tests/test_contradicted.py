@@ -12,6 +12,7 @@ import synthetic
 from forked import tierscope
 from tierscope.kinds.io.show import show_table
 from tierscope.kinds.io.spec import IoSpec
+from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Evidence, IoEvidence
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
@@ -19,6 +20,7 @@ from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report import figures
 from tierscope.report.evidence import cautions
+from tierscope.report.run import show_run
 
 MAKER = synthetic.Maker()
 MARK = "contradicted by the device's counters"
@@ -55,6 +57,36 @@ def test_less_than_half_of_the_bytes_contradicts(
 ) -> None:
     assert spec_of(machine).bound_by(1e9, evidence) == bound
     assert spec_of(machine, direct="no").bound_by(1e9, evidence) is None, "the page cache's"
+
+
+@pytest.mark.parametrize("kind", ["training", "kv-cache", "model-checkpoint", "checkpoint"])
+def test_what_training_caches_and_checkpoints_move_is_compared_too(
+    machine: Topology, kind: str
+) -> None:
+    requests = [Request(kind=kind, options={"to": "file:/tmp"})]
+    spec = expand(requests, machine, thp=True).measurements[0]
+    whole = {"device_bytes_read": 1000, "device_bytes_written": 1000}
+    assert spec.bound_by(1.0, observed(1000, 1000, **whole)) is None
+    few = observed(1000, 1000, **whole | {"device_bytes_written": 499})
+    assert spec.bound_by(1.0, few) == "not-the-device"
+
+
+def test_figures_of_reading_back_have_a_mark_of_their_own(machine: Topology) -> None:
+    requests = [Request(kind="model-checkpoint", options={"to": "file:/tmp", "scale": "0.001"})]
+    (spec,) = expand(requests, machine, thp=True).measurements
+    evidence = observed(1000, 1000, device_bytes_read=1, device_bytes_written=1000)
+    bound = spec.bound_by(1.0, evidence)
+    made = MAKER.make(
+        "model-checkpoint", "node:0", "file:/tmp", spec.identity(), 2e9, "B/s", metric="bandwidth",
+        figures=[synthetic.figure("restart_bandwidth", "B/s", 3e9)],
+    ).model_copy(update={"evidence": evidence, "bound_by": bound})  # fmt: skip
+    assert [figures.mark(made, one) for one in made.figures] == ["", figures.BOUND]
+    (line,) = [one for one in cautions([made]) if MARK in one]
+    assert line.startswith("1 of 1: ")
+    text = io.StringIO()
+    show_run(Console(file=text, width=160), synthetic.run([made]), Path("run.jsonl"), VIEWS)
+    assert "3.000 ±0.003†" in text.getvalue()
+    assert "2.002 ±0.003†" not in text.getvalue()
 
 
 def marked() -> list[Measurement]:

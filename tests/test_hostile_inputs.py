@@ -306,6 +306,7 @@ def test_what_was_not_begun_does_not_count_as_measured(tmp_path: Path) -> None:
             "added": added,
         }
     )
+    from tierscope.kinds.views import VIEWS
     from tierscope.report.summary import verdict_of
 
-    assert "the run was interrupted when 2 of 3 figures were begun" in verdict_of(shown).why
+    assert "the run was interrupted when 2 of 3 figures were begun" in verdict_of(shown, VIEWS).why

@@ -191,7 +191,7 @@ def test_a_figure_without_an_interval_says_why() -> None:
     assert figures.with_interval(bare, 1e9) == "~30"
     assert figures.text(bare, 1e9, "GB/s") == "~30 GB/s (no interval)"
     assert figures.parts(bare, 1e9) == ("~30", "no interval: few samples")
-    assert warnings([bare]) == ["1 of 1: no interval: too few samples, raise --budget"]
+    assert warnings([bare]) == ["1 of 1: no interval: too few samples"]
     text = shown(synthetic.run([bare]))
     assert "reaches ~30 GB/s (no interval; read)" in text
     assert "Measure again, because 1 of 1 figures are not known to within ±50%" in text

@@ -167,14 +167,26 @@ def test_the_model_and_the_engine_agree_on_what_is_destroyed(machine: Topology) 
 
 
 def repetition(spec: IoSpec, value: float, written: int, seconds: float = 60.0) -> Repetition:
-    observed = {"files": [], "reads": 0, "writes": 1, "bytes_read": 0, "bytes_written": written,
-                "set_up_s": 0.0, "used_bytes": GIB}  # fmt: skip
+    observed = {"files": [], "reads": 0, "writes": round(value * seconds), "bytes_read": 0,
+                "bytes_written": written, "set_up_s": 0.0, "used_bytes": GIB}  # fmt: skip
     series = {"name": "windows", "starts": [0.0, seconds / 2], "durations": [seconds / 2] * 2,
               "columns": [{"metric": "iops", "part": "", "values": [value, value]}]}  # fmt: skip
     return Repetition.model_validate(
         {"id": spec.id, "seconds": seconds, "fresh": False, "interrupted": False,
          "series": [series], "evidence": {"storage_io": observed}}
     )  # fmt: skip
+
+
+def test_a_round_is_all_that_was_done_in_its_time(machine: Topology) -> None:
+    """32 operations that waited for a CPU are done in a sample of 10 us: 3.2 million/s."""
+    (curve,) = ask(machine, write_saturation="yes")
+    made = repetition(curve, 1e4, GIB, seconds=1.0)
+    (first,) = made.series
+    values = [(1e4 - 32) / (1 - 1e-5), 32 / 1e-5]
+    column = first.columns[0].model_copy(update={"values": values})
+    uneven = first.model_copy(update={"durations": [1 - 1e-5, 1e-5], "columns": [column]})
+    (found,) = rounds_of([made.model_copy(update={"series": [uneven]})])
+    assert found.value == pytest.approx(1e4)
 
 
 def test_steady_rounds_of_a_drive_that_is_not_written_once_do_not_end_it(

@@ -17,6 +17,7 @@
 #include "kinds/checkpoint_state.h"
 #include "kinds/checkpoint_target.h"
 #include "kinds/checkpoints.h"
+#include "kinds/drive_watch.h"
 #include "kinds/evidence.h"
 #include "sampling/clock.h"
 #include "storage/gpu_io.h"
@@ -44,9 +45,11 @@ class Checkpoint : public State {
     checkpoints_ = std::make_unique<Checkpoints>(*team_, *state_, *target_, file_);
     checkpoints_->erase();
     restarts_ = 0;
-    cached_bytes_ = 0;
-    set_up_s_ = now_seconds() - begin;
+    asked_.reads = asked_.writes = asked_.bytes_read = asked_.bytes_written = 0;
+    asked_.cached_bytes = 0;
+    asked_.set_up_s = now_seconds() - begin;
     if (watch_) watch_->restart();
+    if (drives_) drives_->restart();
   }
 
   std::vector<Series> series() override {
@@ -66,11 +69,11 @@ class Checkpoint : public State {
     if (watch_) watch_->stop();
     if (region_ != nullptr) evidence = region_evidence({region_});
     evidence["cpus"] = spec_.cpus;
+    if (drives_) drives_->observe(evidence, asked_);
     target_->observe(evidence);
     nlohmann::ordered_json& found = evidence["checkpoint"];
     found["restarts"] = restarts_;
-    if (!spec_.directory.empty()) found["cached_bytes"] = cached_bytes_;
-    found["set_up_s"] = set_up_s_;
+    found["set_up_s"] = asked_.set_up_s;
     kill_programs();
     if (kills_) {
       found["kills"] = {{"kills", kills_->kills},
@@ -80,7 +83,7 @@ class Checkpoint : public State {
     evidence["verified"] = verified();
     checkpoints_.reset();
     if (contents_ != nullptr) *contents_ = StateCells{};
-    if (watch_) report_gpu(evidence);
+    if (watch_) watch_->report(evidence, "", spec_.direct);
   }
 
  private:
@@ -89,13 +92,6 @@ class Checkpoint : public State {
     if (spec_.state.gpu < 0) return;
     const std::string_view way = spec_.directory.empty() ? "staged" : spec_.backend->name;
     watch_ = watch_gpu_io({spec_.state.gpu}, way, spec_.cpus.front());
-  }
-
-  void report_gpu(nlohmann::ordered_json& evidence) {
-    watch_->report(evidence, "", spec_.direct);
-    if (!evidence.contains("storage_io")) return;
-    evidence["checkpoint"]["ways"] = evidence["storage_io"]["ways"];
-    evidence.erase("storage_io");
   }
 
   // A region that was a state before has cells already.
@@ -154,6 +150,10 @@ class Checkpoint : public State {
                                         .large = spec_.large})
                                 .front();
     file_ = file->number;
+    asked_.path = file->path;
+    const Descriptor directory = open_directory(spec_.directory);
+    const std::array devices{device_of(directory.get())};
+    drives_ = std::make_unique<DriveWatch>(devices);
     target_ = make_file_target({.file = file,
                                 .backend = spec_.backend,
                                 .direct = spec_.direct,
@@ -168,6 +168,8 @@ class Checkpoint : public State {
     Sample sample{};
     sample.start_s = now_seconds();
     sample.duration_s = save_s_ = checkpoints_->save();
+    asked_.writes += state_->blocks().size();
+    asked_.bytes_written += spec_.size;
     sample.values = {static_cast<double>(spec_.size) / sample.duration_s, sample.duration_s * 1e9};
     sample.lost_share = checkpoints_->lost_s() / sample.duration_s;
     return sample;
@@ -175,7 +177,7 @@ class Checkpoint : public State {
 
   Sample restart() {
     const std::uint64_t saved = checkpoints_->generation();
-    cached_bytes_ = std::max(cached_bytes_, target_->drop_cached());
+    asked_.cached_bytes = std::max(asked_.cached_bytes, target_->drop_cached());
     Sample sample{};
     sample.start_s = now_seconds();
     const Restart found = checkpoints_->restart();
@@ -187,6 +189,8 @@ class Checkpoint : public State {
           Cause::kVerification);
     }
     ++restarts_;
+    asked_.reads += state_->blocks().size();
+    asked_.bytes_read += spec_.size;
     sample.duration_s = found.seconds;
     sample.values = {static_cast<double>(spec_.size) / sample.duration_s, sample.duration_s * 1e9};
     sample.lost_share = checkpoints_->lost_s() / sample.duration_s;
@@ -221,9 +225,9 @@ class Checkpoint : public State {
   std::unique_ptr<GpuIoWatch> watch_;         // Where the state is a GPU's.
   std::optional<KillsReport> kills_;
   int restarts_ = 0;
-  std::uint64_t cached_bytes_ = 0;  // Most that the page cache kept before a restart.
-  double save_s_ = 0;               // Of the last checkpoint.
-  double set_up_s_ = 0;
+  std::unique_ptr<DriveWatch> drives_;  // Below a file.
+  AskedIo asked_;                       // By this repetition, but for headers.
+  double save_s_ = 0;                   // Of the last checkpoint.
 };
 
 }  // namespace

@@ -5,23 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "errors.h"
 #include "kinds/checkpoint_target.h"
+#include "storage/in_flight.h"
 #include "storage/page_cache.h"
 
 namespace tierscope {
 namespace {
-
-// A thread's operations in flight.
-struct Lane {
-  std::vector<std::byte*> slots;  // The block that each operation in flight moves.
-  std::vector<std::size_t> blocks;
-  std::vector<Completion> done;
-  std::unique_ptr<Backend> backend;
-};
 
 class FileTarget : public CheckpointTarget {
  public:
@@ -31,8 +23,6 @@ class FileTarget : public CheckpointTarget {
   void open() override {
     const int flags = O_RDWR | O_CLOEXEC | (wish_.direct ? O_DIRECT : 0);
     file_ = Descriptor(wish_.file->open(flags));
-    descriptors_ = {file_.get()};
-    sizes_ = {wish_.file->size};
     lanes_.resize(wish_.threads);
   }
 
@@ -42,27 +32,25 @@ class FileTarget : public CheckpointTarget {
   }
 
   void prepare(std::size_t thread) override {
-    Lane& lane = lanes_[thread];
-    lane.slots.resize(wish_.depth);
-    lane.blocks.resize(wish_.depth);
-    lane.done.resize(wish_.depth);
-    lane.backend = wish_.backend->make({.files = descriptors_,
-                                        .sizes = sizes_,
-                                        .buffers = lane.slots,
-                                        .buffer_bytes = wish_.block_bytes,
-                                        .writes = true,
-                                        .direct = wish_.direct,
-                                        .gpu = wish_.gpu});
+    lanes_[thread] = std::make_unique<InFlight>(
+        InFlightWish{.file = wish_.file,
+                     .descriptor = file_.get(),
+                     .backend = wish_.backend,
+                     .buffers = std::vector<std::byte*>(wish_.depth),  // Blocks of the state.
+                     .buffer_bytes = wish_.block_bytes,
+                     .writes = true,
+                     .direct = wish_.direct,
+                     .gpu = wish_.gpu});
   }
 
   void write(std::size_t thread, const CheckpointState& state, BlockRange range,
              std::uint64_t at) override {
-    move(lanes_[thread], state, range, at, true, [](std::size_t) {});
+    move(*lanes_[thread], state, range, at, true, [](std::size_t) {});
   }
 
   void read(std::size_t thread, CheckpointState& state, BlockRange range, std::uint64_t at,
             const std::function<void(std::size_t)>& arrived) override {
-    move(lanes_[thread], state, range, at, false, arrived);
+    move(*lanes_[thread], state, range, at, false, arrived);
   }
 
   void persist() override {
@@ -96,54 +84,18 @@ class FileTarget : public CheckpointTarget {
   }
 
  private:
-  // Keeps as many operations in flight as the depth says. A lane has none in flight before and
-  // after.
-  void move(Lane& lane, const CheckpointState& state, BlockRange range, std::uint64_t at,
-            bool write, const std::function<void(std::size_t)>& arrived) {
-    std::vector<std::uint32_t> idle;
-    for (std::size_t slot = 0; slot < wish_.depth; ++slot) {
-      idle.push_back(static_cast<std::uint32_t>(slot));
-    }
-    std::size_t next = range.first;
-    while (next < range.last || idle.size() < wish_.depth) {
-      while (next < range.last && !idle.empty()) {
-        const std::uint32_t slot = idle.back();
-        idle.pop_back();
-        submit(lane, state.blocks()[next], slot, at, write);
-        lane.blocks[slot] = next++;
-      }
-      const std::size_t ended =
-          lane.backend->reap(lane.done, 1, std::numeric_limits<double>::infinity());
-      for (std::size_t i = 0; i < ended; ++i) {
-        const Completion& one = lane.done[i];
-        const std::size_t block = lane.blocks[one.slot];
-        check(one, state.blocks()[block], at, write);
-        arrived(block);
-        idle.push_back(one.slot);
-      }
-    }
-  }
-
-  static void submit(Lane& lane, const CheckpointState::Block& block, std::uint32_t slot,
-                     std::uint64_t at, bool write) {
-    lane.slots[slot] = block.data;
-    const IoRequest operation{.offset = at + block.offset,
-                              .bytes = static_cast<std::uint32_t>(block.bytes),
-                              .slot = slot,
-                              .file = 0,
-                              .write = write};
-    lane.backend->submit({&operation, 1});
-  }
-
-  void check(const Completion& one, const CheckpointState::Block& block, std::uint64_t at,
-             bool write) const {
-    if (one.result == static_cast<std::int64_t>(block.bytes)) return;
-    const std::string what =
-        one.result < 0 ? std::strerror(static_cast<int>(-one.result))
-                       : fmt::format("{} of {} bytes were moved", one.result, block.bytes);
-    throw Failure(fmt::format("{}: {} at offset {} failed: {}", wish_.file->path,
-                              write ? "writing" : "reading", at + block.offset, what),
-                  Cause::kStorage);
+  static void move(InFlight& lane, const CheckpointState& state, BlockRange range, std::uint64_t at,
+                   bool write, const std::function<void(std::size_t)>& arrived) {
+    lane.carry_out(
+        range.last - range.first,
+        [&](std::size_t number, std::uint32_t) {
+          const CheckpointState::Block& block = state.blocks()[range.first + number];
+          return InFlight::Operation{.data = block.data,
+                                     .offset = at + block.offset,
+                                     .bytes = block.bytes,
+                                     .write = write};
+        },
+        [&](std::size_t number, std::uint32_t) { arrived(range.first + number); });
   }
 
   [[noreturn]] void fail(const char* what) const {
@@ -153,9 +105,7 @@ class FileTarget : public CheckpointTarget {
 
   FileTargetWish wish_;
   Descriptor file_;
-  std::vector<int> descriptors_;
-  std::vector<std::uint64_t> sizes_;
-  std::vector<Lane> lanes_;
+  std::vector<std::unique_ptr<InFlight>> lanes_;  // One for each thread.
 };
 
 }  // namespace

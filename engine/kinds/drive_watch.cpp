@@ -37,4 +37,15 @@ void DriveWatch::observe(nlohmann::ordered_json& evidence) const {
   }
 }
 
+void DriveWatch::observe(nlohmann::ordered_json& evidence, const AskedIo& asked) const {
+  observe(evidence);
+  evidence["storage_io"] = {{"files", nlohmann::ordered_json::array({asked.path})},
+                            {"reads", asked.reads},
+                            {"writes", asked.writes},
+                            {"bytes_read", asked.bytes_read},
+                            {"bytes_written", asked.bytes_written},
+                            {"cached_bytes", asked.cached_bytes},
+                            {"set_up_s", asked.set_up_s}};
+}
+
 }  // namespace tierscope

@@ -49,7 +49,7 @@ class KvCache : public State {
     transfers_ = 0;
     set_up_s_ = now_seconds() - begin;
     if (watch_) watch_->restart();
-    if (file_) file_->count_from_now();
+    if (file_) file_->restart(set_up_s_);
   }
 
   std::vector<Series> series() override {
@@ -65,21 +65,18 @@ class KvCache : public State {
 
   void observe(nlohmann::ordered_json& evidence) override {
     if (watch_) watch_->stop();
-    if (file_) file_->count_to_now();
-    const std::string verified = verify();
-    if (file_) file_->close();
     pool_->observe(evidence);
-    evidence["verified"] = verified;
-    nlohmann::ordered_json found{{"transfers", transfers_}, {"pieces", spec_.all_pieces()}};
-    found["bytes"] = transfers_ * spec_.all_bytes();
-    if (file_) file_->observe(found);
-    found["set_up_s"] = set_up_s_;
-    if (watch_) {
-      watch_->report(evidence, "", spec_.direct);
-      if (evidence.contains("storage_io")) found["ways"] = evidence["storage_io"]["ways"];
-      evidence.erase("storage_io");
+    if (file_) {
+      file_->settle();
+      file_->observe(evidence, transfers_);
     }
-    evidence["kv_cache"] = std::move(found);
+    evidence["verified"] = verify();
+    if (file_) file_->close();
+    evidence["kv_cache"] = {{"transfers", transfers_},
+                            {"pieces", spec_.all_pieces()},
+                            {"bytes", transfers_ * spec_.all_bytes()},
+                            {"set_up_s", set_up_s_}};
+    if (watch_) watch_->report(evidence, "", spec_.direct);
   }
 
  private:

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <map>
 
 #include "errors.h"
@@ -24,84 +23,54 @@ KvFile::KvFile(const KvCacheSpec& spec, FilePool& files)
                         .size = spec.stride() * spec.objects,
                         .large = spec.large})
                 .front()),
-      descriptor_(file_->open(O_RDWR | O_CLOEXEC | (spec.direct ? O_DIRECT : 0))),
-      descriptors_{descriptor_.get()},
-      sizes_{file_->size} {
+      descriptor_(file_->open(O_RDWR | O_CLOEXEC | (spec.direct ? O_DIRECT : 0))) {
   const std::array devices{device_of(descriptor_.get())};
-  counters_ = std::make_unique<DeviceCounters>(devices);
+  drives_ = std::make_unique<DriveWatch>(devices);
   close();
 }
 
 void KvFile::close() {
   lanes_.clear();
   lanes_.resize(spec_.cpus.size());
+  buffers_.resize(spec_.cpus.size());
 }
 
 void KvFile::prepare(std::size_t thread, std::span<std::byte* const> buffers) {
-  Lane& lane = lanes_[thread];
-  lane.buffers.assign(buffers.begin(), buffers.end());
-  lane.objects.resize(buffers.size());
-  lane.done.resize(buffers.size());
-  lane.backend = spec_.backend->make({.files = descriptors_,
-                                      .sizes = sizes_,
-                                      .buffers = lane.buffers,
-                                      .buffer_bytes = spec_.stride(),
-                                      .writes = !spec_.fetch,
-                                      .direct = spec_.direct,
-                                      .gpu = spec_.backend->gpu ? spec_.pool.gpu : -1});
+  buffers_[thread].assign(buffers.begin(), buffers.end());
+  lanes_[thread] =
+      std::make_unique<InFlight>(InFlightWish{.file = file_,
+                                              .descriptor = descriptor_.get(),
+                                              .backend = spec_.backend,
+                                              .buffers = buffers_[thread],
+                                              .buffer_bytes = spec_.stride(),
+                                              .writes = !spec_.fetch,
+                                              .direct = spec_.direct,
+                                              .gpu = spec_.backend->gpu ? spec_.pool.gpu : -1});
 }
 
 // Objects are read while pieces of others are scattered, and written while others are gathered. A
 // buffer is used again once its pieces have left it.
 void KvFile::move(std::size_t thread, std::size_t first, std::size_t step, KvPool& pool,
                   const KvOrder& order) {
-  Lane& lane = lanes_[thread];
-  std::vector<std::uint32_t> idle;
-  for (std::size_t slot = lane.buffers.size(); slot-- > 0;) {
-    idle.push_back(static_cast<std::uint32_t>(slot));
-  }
-  const auto pieces_of = [this](std::size_t object) {
-    return PieceRange{object * spec_.pieces, spec_.pieces};
+  const std::vector<std::byte*>& buffers = buffers_[thread];
+  const auto move_pieces = [&](std::size_t object, std::uint32_t slot) {
+    pool.move({object * spec_.pieces, spec_.pieces}, buffers[slot], slot);
   };
-  std::size_t next = first;
-  while (next < spec_.objects || idle.size() < lane.buffers.size()) {
-    for (; next < spec_.objects && !idle.empty(); next += step) {
-      const std::uint32_t slot = idle.back();
-      idle.pop_back();
-      if (!spec_.fetch) pool.move(pieces_of(next), lane.buffers[slot], slot);
-      pool.wait(slot);
-      begin(lane, next, slot, order);
-    }
-    const std::size_t ended =
-        lane.backend->reap(lane.done, 1, std::numeric_limits<double>::infinity());
-    for (std::size_t i = 0; i < ended; ++i) {
-      const std::uint32_t slot = lane.done[i].slot;
-      check(lane.done[i], lane.objects[slot]);
-      if (spec_.fetch) pool.move(pieces_of(lane.objects[slot]), lane.buffers[slot], slot);
-      idle.push_back(slot);
-    }
-  }
-  for (std::size_t slot = 0; slot < lane.buffers.size(); ++slot) pool.wait(slot);
-}
-
-void KvFile::begin(Lane& lane, std::size_t object, std::uint32_t slot, const KvOrder& order) const {
-  lane.objects[slot] = object;
-  const IoRequest operation{.offset = order.object_at(object),
-                            .bytes = static_cast<std::uint32_t>(spec_.stride()),
-                            .slot = slot,
-                            .file = 0,
-                            .write = !spec_.fetch};
-  lane.backend->submit({&operation, 1});
-}
-
-void KvFile::check(const Completion& one, std::size_t object) const {
-  if (one.result == static_cast<std::int64_t>(spec_.stride())) return;
-  const std::string what =
-      one.result < 0 ? std::strerror(static_cast<int>(-one.result))
-                     : fmt::format("{} of {} bytes were moved", one.result, spec_.stride());
-  throw Failure(fmt::format("{}: {} object {} failed: {}", file_->path,
-                            spec_.fetch ? "reading" : "writing", object, what),
-                Cause::kStorage);
+  const auto begin = [&](std::size_t number, std::uint32_t slot) {
+    const std::size_t object = first + number * step;
+    if (!spec_.fetch) move_pieces(object, slot);
+    pool.wait(slot);
+    return InFlight::Operation{.data = buffers[slot],
+                               .offset = order.object_at(object),
+                               .bytes = spec_.stride(),
+                               .write = !spec_.fetch};
+  };
+  const auto ended = [&](std::size_t number, std::uint32_t slot) {
+    if (spec_.fetch) move_pieces(first + number * step, slot);
+  };
+  const std::size_t count = first < spec_.objects ? (spec_.objects - first + step - 1) / step : 0;
+  lanes_[thread]->carry_out(count, begin, ended);
+  for (std::size_t slot = 0; slot < buffers.size(); ++slot) pool.wait(slot);
 }
 
 void KvFile::read(std::uint64_t at, std::span<std::byte> to) const {
@@ -133,18 +102,19 @@ void KvFile::settle() {
       std::max(cached_bytes_, forget_cached(descriptor_.get(), file_->size).value_or(0));
 }
 
-void KvFile::count_from_now() {
-  before_ = counters_->read();
+void KvFile::restart(double set_up_s) {
+  drives_->restart();
   cached_bytes_ = 0;
+  set_up_s_ = set_up_s;
 }
 
-void KvFile::count_to_now() { moved_ = counters_->sum(difference(before_, counters_->read())); }
-
-void KvFile::observe(nlohmann::ordered_json& found) const {
-  found["cached_bytes"] = cached_bytes_;
-  if (!moved_) return;
-  found["device_bytes_read"] = moved_->read;
-  found["device_bytes_written"] = moved_->written;
+void KvFile::observe(nlohmann::ordered_json& evidence, std::uint64_t transfers) const {
+  const std::uint64_t operations = transfers * spec_.objects;
+  const std::uint64_t bytes = operations * spec_.stride();
+  AskedIo asked{.path = file_->path, .cached_bytes = cached_bytes_, .set_up_s = set_up_s_};
+  (spec_.fetch ? asked.reads : asked.writes) = operations;
+  (spec_.fetch ? asked.bytes_read : asked.bytes_written) = bytes;
+  drives_->observe(evidence, asked);
 }
 
 void KvFile::fail(const char* doing) const {

@@ -5,16 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "kinds/drive_watch.h"
 #include "kinds/kv_cache_order.h"
 #include "kinds/kv_cache_pool.h"
 #include "kinds/kv_cache_spec.h"
-#include "storage/backend.h"
 #include "storage/descriptor.h"
-#include "storage/device_counters.h"
+#include "storage/in_flight.h"
 #include "storage/owned_files.h"
 
 namespace tierscope {
@@ -42,33 +41,22 @@ class KvFile {
   // Has the drive keep what was written, and the page cache drop it; remembers what it kept.
   void settle();
 
-  void count_from_now();
-  void count_to_now();
-  // Keys of evidence "kv_cache".
-  void observe(nlohmann::ordered_json& found) const;
+  // What drives move counts from now on; setting up took so long.
+  void restart(double set_up_s);
+  // Once so many transfers have been made, nothing else was read or written, and settle().
+  void observe(nlohmann::ordered_json& evidence, std::uint64_t transfers) const;
 
  private:
-  struct Lane {
-    std::vector<std::byte*> buffers;
-    std::vector<std::size_t> objects;  // That each buffer holds.
-    std::vector<Completion> done;
-    std::unique_ptr<Backend> backend;
-  };
-
-  void begin(Lane& lane, std::size_t object, std::uint32_t slot, const KvOrder& order) const;
-  void check(const Completion& one, std::size_t object) const;
   [[noreturn]] void fail(const char* doing) const;
 
   const KvCacheSpec& spec_;
   OwnedFile* file_;
   Descriptor descriptor_;
-  std::vector<int> descriptors_;
-  std::vector<std::uint64_t> sizes_;
-  std::vector<Lane> lanes_;
-  std::unique_ptr<DeviceCounters> counters_;
-  std::vector<BlockCounts> before_;
-  std::optional<DeviceBytes> moved_;
+  std::vector<std::vector<std::byte*>> buffers_;  // Of each thread, as the next one.
+  std::vector<std::unique_ptr<InFlight>> lanes_;
+  std::unique_ptr<DriveWatch> drives_;
   std::uint64_t cached_bytes_ = 0;  // Most that the page cache kept.
+  double set_up_s_ = 0;
 };
 
 }  // namespace tierscope

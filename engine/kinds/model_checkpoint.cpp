@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,7 @@ class ModelCheckpoint : public State {
 
   // The checkpoint before is gone, so that there is one at a time.
   void open(Leases& leases) override {
+    const double begin = now_seconds();
     files_.reset();
     try {
       check_room(spec_.directory, sizes_, true);
@@ -53,6 +55,7 @@ class ModelCheckpoint : public State {
     const Descriptor directory = open_directory(spec_.directory);
     const std::array devices{device_of(directory.get())};
     drives_ = std::make_unique<DriveWatch>(devices);
+    asked_ = {.path = files_->path(), .set_up_s = now_seconds() - begin};
   }
 
   std::vector<Series> series() override {
@@ -70,12 +73,8 @@ class ModelCheckpoint : public State {
 
   void observe(nlohmann::ordered_json& evidence) override {
     evidence["cpus"] = spec_.cpus;
-    drives_->observe(evidence);
-    evidence["rank_files"] = {{"files", sizes_.size()},
-                              {"bytes", bytes_},
-                              {"written", written_},
-                              {"read", read_},
-                              {"cached_bytes", cached_bytes_}};
+    drives_->observe(evidence, asked_);
+    evidence["rank_files"] = {{"files", sizes_.size()}, {"bytes", bytes_}};
     if (const auto problem = files_->wrong(0)) throw Failure(*problem, Cause::kVerification);
     evidence["verified"] = "the sizes of all files, and each whole cell of the first rank's first";
     files_.reset();
@@ -83,7 +82,8 @@ class ModelCheckpoint : public State {
 
  private:
   Sample save() {
-    ++written_;
+    asked_.writes += sizes_.size();
+    asked_.bytes_written += bytes_;
     return timed([this](std::size_t file) { files_->create(file, FileSync::kFile); });
   }
 
@@ -92,16 +92,21 @@ class ModelCheckpoint : public State {
     for (std::size_t file = 0; file < sizes_.size(); ++file) {
       kept += forget_cached(files_->opened(file).get(), sizes_[file]).value_or(0);
     }
-    cached_bytes_ = std::max(cached_bytes_, kept);
-    ++read_;
+    asked_.cached_bytes = std::max(asked_.cached_bytes, kept);
+    asked_.bytes_read += bytes_;
     buffers_.resize(spec_.ranks.size());
     for (std::vector<std::byte>& buffer : buffers_) buffer.resize(spec_.block_bytes);
-    return timed([this](std::size_t file) {
+    std::atomic<std::uint64_t> reads{0};
+    const Sample sample = timed([&](std::size_t file) {
       const auto after = std::ranges::upper_bound(first_, file);
       const auto rank = static_cast<std::size_t>(after - first_.begin()) - 1;
-      files_->read_pieces(files_->opened(file), file, buffers_[rank],
-                          [](auto, auto) { return true; });
+      files_->read_pieces(files_->opened(file), file, buffers_[rank], [&](auto, auto) {
+        ++reads;
+        return true;
+      });
     });
+    asked_.reads += reads;
+    return sample;
   }
 
   // Ranks work at the same time, each on its files in their order.
@@ -129,9 +134,7 @@ class ModelCheckpoint : public State {
   std::unique_ptr<SmallFiles> files_;
   std::unique_ptr<DriveWatch> drives_;
   std::vector<std::vector<std::byte>> buffers_;  // One for each rank.
-  std::uint64_t cached_bytes_ = 0;               // Most that the page cache kept before a read.
-  int written_ = 0;
-  int read_ = 0;
+  AskedIo asked_;                                // By this repetition.
 };
 
 }  // namespace

@@ -134,6 +134,7 @@ std::shared_ptr<Dataset> dataset_of(const DatasetSpec& spec, bool large) {
 struct Reader {
   std::vector<std::byte> buffer;
   std::int64_t reading_ns = 0;
+  std::uint64_t reads = 0;
   std::uint64_t bytes = 0;
   Histogram latency;
 };
@@ -183,7 +184,7 @@ class Training : public State {
       drives_ = std::make_unique<DriveWatch>(devices);
     }
     memory_bytes_ = cacheable_bytes();
-    set_up_s_ += now_seconds() - begin;
+    asked_ = {.path = dataset_->files().path(), .set_up_s = now_seconds() - begin};
   }
 
   std::vector<Series> series() override {
@@ -202,11 +203,12 @@ class Training : public State {
 
   void observe(nlohmann::ordered_json& evidence) override {
     evidence["cpus"] = spec_.cpus;
-    drives_->observe(evidence);
-    evidence["training"] = {{"files", spec_.dataset.files},  {"bytes", dataset_->bytes()},
-                            {"steps", spec_.steps()},        {"bytes_read", bytes_read_},
-                            {"cached_bytes", cached_bytes_}, {"memory_bytes", memory_bytes_},
-                            {"first_wait_s", first_wait_s_}, {"set_up_s", set_up_s_}};
+    drives_->observe(evidence, asked_);
+    evidence["training"] = {{"files", spec_.dataset.files},
+                            {"bytes", dataset_->bytes()},
+                            {"steps", spec_.steps()},
+                            {"memory_bytes", memory_bytes_},
+                            {"first_wait_s", first_wait_s_}};
     const std::size_t file = order_.front();
     if (const auto problem = dataset_->files().wrong(file)) {
       throw Failure(*problem, Cause::kVerification);
@@ -250,7 +252,7 @@ class Training : public State {
 
   Sample epoch() {
     shuffle();
-    cached_bytes_ = std::max(cached_bytes_, forget());
+    asked_.cached_bytes = std::max(asked_.cached_bytes, forget());
     prepare();
     drives_->restart();
     const std::vector<BlockCounts> before = drives_->counters().read();
@@ -281,6 +283,7 @@ class Training : public State {
     gate_ = std::make_unique<StepGate>(spec_.accelerators);
     for (Reader& reader : readers_) {
       reader.reading_ns = 0;
+      reader.reads = 0;
       reader.bytes = 0;
       reader.latency.clear();
     }
@@ -339,7 +342,11 @@ class Training : public State {
     if (pread(file.get(), reader.buffer.data(), kNpzEnd, static_cast<off_t>(end)) < 0) {
       throw Failure("reading the end of a sample's file failed", Cause::kStorage);
     }
-    files.read_pieces(file, index, reader.buffer, [](auto, auto) { return true; });
+    ++reader.reads;
+    files.read_pieces(file, index, reader.buffer, [&](auto, auto) {
+      ++reader.reads;
+      return true;
+    });
     const std::int64_t ns = now_ns() - begin;
     reader.reading_ns += ns;
     reader.latency.record(static_cast<std::uint64_t>(ns));
@@ -361,6 +368,7 @@ class Training : public State {
           const std::int64_t ns = now_ns() - begin;
           reader.reading_ns += ns;
           since_ns += ns;
+          ++reader.reads;
           reader.bytes += piece.size();
           for (; record < ends.size() && ends[record] <= offset + piece.size(); ++record) {
             reader.latency.record(static_cast<std::uint64_t>(std::exchange(since_ns, 0)));
@@ -383,11 +391,12 @@ class Training : public State {
       first_wait_s_ = std::max(first_wait_s_, one.first_wait_s);
     }
     for (const Reader& reader : readers_) {
+      asked_.reads += reader.reads;
       bytes += reader.bytes;
       reading_s += static_cast<double>(reader.reading_ns) * 1e-9;
       latency.add(reader.latency);
     }
-    bytes_read_ += bytes;
+    asked_.bytes_read += bytes;
     const double seconds = sample.duration_s;
     const auto steps = static_cast<double>(spec_.steps());
     const auto accelerators = static_cast<double>(spec_.accelerators);
@@ -425,11 +434,9 @@ class Training : public State {
   std::vector<std::unique_ptr<Feed>> feeds_;  // One for each accelerator.
   std::unique_ptr<StepGate> gate_;
   std::size_t epoch_ = 0;
-  std::uint64_t bytes_read_ = 0;
-  std::uint64_t cached_bytes_ = 0;  // Most that the page cache kept before an epoch.
+  AskedIo asked_;  // By this repetition.
   std::uint64_t memory_bytes_ = 0;
   double first_wait_s_ = 0;
-  double set_up_s_ = 0;
 };
 
 void read_pattern(const ObjectReader& pattern, TrainingSpec& spec) {

@@ -1047,8 +1047,10 @@ constexpr Table kIoJob{kIoJobFields, kRules397};
 
 constexpr Field kFields398[] = {{.type = Type::kObject, .table = &kIoJob}};
 constexpr Value kValues399[] = {std::string_view{"written"}, std::string_view{"steady"}};
+constexpr Value kValues400[] = {std::string_view{"rate"}, std::string_view{"time"}};
 constexpr Field kTimeSeriesFields[] = {
     {.name = "until", .required = true, .type = Type::kText, .choices = kValues399},
+    {.name = "of", .otherwise = std::string_view{"rate"}, .type = Type::kText, .choices = kValues400},
     {.name = "passes", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{100}},
     {.name = "group", .otherwise = std::string_view{""}, .type = Type::kText, .longest = 100},
     {.name = "tracked", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1056,9 +1058,9 @@ constexpr Field kTimeSeriesFields[] = {
 };
 constexpr Table kTimeSeries{kTimeSeriesFields};
 
-constexpr Value kValues400[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
+constexpr Value kValues401[] = {std::string_view{"iops"}, std::string_view{"bandwidth"}, std::string_view{"latency"}};
 constexpr Field kSteadyFields[] = {
-    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues400},
+    {.name = "figure", .required = true, .type = Type::kText, .choices = kValues401},
     {.name = "slope", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "limit", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 1e+18},
     {.name = "of_the_mean", .otherwise = Value{false}, .type = Type::kBoolean},
@@ -1081,47 +1083,47 @@ constexpr Field kIoSpecFields[] = {
 };
 constexpr Table kIoSpec{kIoSpecFields};
 
-constexpr Value kValues401[] = {std::string_view{"files"}};
-constexpr Value kValues402[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
-constexpr Value kValues403[] = {std::string_view{"own"}, std::string_view{"shared"}};
-constexpr Value kValues404[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
-constexpr Value kValues405[] = {std::string_view{"create"}, std::string_view{"unlink"}};
-constexpr Test kTests406[] = {{"operation", Test::Kind::kIn, kValues405}};
-constexpr Value kValues407[] = {std::string_view{"no"}};
-constexpr Test kTests408[] = {{"fsync", Test::Kind::kDiffers, kValues407}};
+constexpr Value kValues402[] = {std::string_view{"files"}};
+constexpr Value kValues403[] = {std::string_view{"create"}, std::string_view{"open"}, std::string_view{"stat"}, std::string_view{"read"}, std::string_view{"list"}, std::string_view{"unlink"}};
+constexpr Value kValues404[] = {std::string_view{"own"}, std::string_view{"shared"}};
+constexpr Value kValues405[] = {std::string_view{"no"}, std::string_view{"file"}, std::string_view{"directory"}};
+constexpr Value kValues406[] = {std::string_view{"create"}, std::string_view{"unlink"}};
+constexpr Test kTests407[] = {{"operation", Test::Kind::kIn, kValues406}};
+constexpr Value kValues408[] = {std::string_view{"no"}};
+constexpr Test kTests409[] = {{"fsync", Test::Kind::kDiffers, kValues408}};
 constexpr Field kFilesPatternFields[] = {
-    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues402},
+    {.name = "operation", .required = true, .type = Type::kText, .choices = kValues403},
     {.name = "file_size", .required = true, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{16777216}},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
-    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues403},
-    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues404},
+    {.name = "directories", .otherwise = std::string_view{"own"}, .type = Type::kText, .choices = kValues404},
+    {.name = "fsync", .otherwise = std::string_view{"no"}, .type = Type::kText, .choices = kValues405},
 };
-constexpr Rule kRules409[] = {{"fsync", "goes with operation create or unlink", kTests408, kTests406}};
-constexpr Table kFilesPattern{kFilesPatternFields, kRules409};
+constexpr Rule kRules410[] = {{"fsync", "goes with operation create or unlink", kTests409, kTests407}};
+constexpr Table kFilesPattern{kFilesPatternFields, kRules410};
 
 constexpr Field kFilesSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues401},
+    {.name = "kind", .otherwise = std::string_view{"files"}, .type = Type::kText, .choices = kValues402},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
     {.name = "sampling", .type = Type::kObject, .table = &kSampling},
     {.name = "cpus", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields34},
-    {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
     {.name = "directory", .required = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
+    {.name = "cpu_sets", .nullable = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields35},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kFilesPattern},
     {.name = "own_ends", .otherwise = Value{false}, .type = Type::kBoolean},
 };
 constexpr Table kFilesSpec{kFilesSpecFields};
 
-constexpr Value kValues410[] = {std::string_view{"training"}};
-constexpr Value kValues411[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
-constexpr Value kValues412[] = {std::string_view{"h100"}, std::string_view{"a100"}};
-constexpr Value kValues413[] = {std::string_view{"npz"}};
-constexpr Test kTests414[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues413}};
+constexpr Value kValues411[] = {std::string_view{"training"}};
+constexpr Value kValues412[] = {std::string_view{"npz"}, std::string_view{"tfrecord"}};
+constexpr Value kValues413[] = {std::string_view{"h100"}, std::string_view{"a100"}};
+constexpr Value kValues414[] = {std::string_view{"npz"}};
+constexpr Test kTests415[] = {{"file_samples", Test::Kind::kDiffers, kValues18}, {"format", Test::Kind::kIn, kValues414}};
 constexpr Field kTrainingPatternFields[] = {
     {.name = "workload", .required = true, .type = Type::kText, .pattern = "^[A-Za-z0-9._-]{1,64}$"},
-    {.name = "format", .required = true, .type = Type::kText, .choices = kValues411},
+    {.name = "format", .required = true, .type = Type::kText, .choices = kValues412},
     {.name = "files", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{10000000}},
     {.name = "file_samples", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000000}},
     {.name = "sample_size", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1099511627776}},
@@ -1130,7 +1132,7 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "step_s", .required = true, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{3600}},
     {.name = "needed", .otherwise = 0.9, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "buffer", .otherwise = std::int64_t{262144}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
-    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues412},
+    {.name = "accelerator", .nullable = true, .type = Type::kText, .choices = kValues413},
     {.name = "accelerators", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "readers", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1024}},
     {.name = "prefetch", .otherwise = std::int64_t{2}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
@@ -1138,11 +1140,11 @@ constexpr Field kTrainingPatternFields[] = {
     {.name = "epochs", .otherwise = std::int64_t{6}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{2147483648}, .below = true},
 };
-constexpr Rule kRules415[] = {{"file_samples", "is 1 in a file of format npz", kTests414}};
-constexpr Table kTrainingPattern{kTrainingPatternFields, kRules415};
+constexpr Rule kRules416[] = {{"file_samples", "is 1 in a file of format npz", kTests415}};
+constexpr Table kTrainingPattern{kTrainingPatternFields, kRules416};
 
 constexpr Field kTrainingSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues410},
+    {.name = "kind", .otherwise = std::string_view{"training"}, .type = Type::kText, .choices = kValues411},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1154,32 +1156,32 @@ constexpr Field kTrainingSpecFields[] = {
 };
 constexpr Table kTrainingSpec{kTrainingSpecFields};
 
-constexpr Value kValues416[] = {std::string_view{"checkpoint"}};
-constexpr Test kTests417[] = {{"policy", Test::Kind::kDiffers, kValues27}};
-constexpr Value kValues418[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
-constexpr Test kTests419[] = {{"persistent.backing", Test::Kind::kIn, kValues418}};
-constexpr Rule kRules420[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests417}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests419}};
-constexpr Value kValues421[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
+constexpr Value kValues417[] = {std::string_view{"checkpoint"}};
+constexpr Test kTests418[] = {{"policy", Test::Kind::kDiffers, kValues27}};
+constexpr Value kValues419[] = {std::string_view{"pool-objects"}, std::string_view{"device"}, std::string_view{"shared-file"}};
+constexpr Test kTests420[] = {{"persistent.backing", Test::Kind::kIn, kValues419}};
+constexpr Rule kRules421[] = {{"policy", "of a checkpoint's memory is bind: one node", kTests418}, {"persistent.backing", "of a checkpoint's memory is file or pool", kTests420}};
+constexpr Value kValues422[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"staged"}, std::string_view{"staged-async"}};
 constexpr Field kCheckpointPatternFields[] = {
     {.name = "size", .required = true, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1125899906842624}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues421},
+    {.name = "backend", .otherwise = std::string_view{"posix"}, .type = Type::kText, .choices = kValues422},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "block_size", .otherwise = std::int64_t{1048576}, .type = Type::kInteger, .multiple = 4096, .least = std::int64_t{4096}, .most = std::int64_t{1073741824}},
     {.name = "kills", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{100000}},
 };
-constexpr Rule kRules422[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests372}};
-constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules422};
+constexpr Rule kRules423[] = {{"depth", "is 1: this backend has one operation a thread in flight", kTests372}};
+constexpr Table kCheckpointPattern{kCheckpointPatternFields, kRules423};
 
-constexpr Test kTests423[] = {{"directory", Test::Kind::kIn, kValues77}};
-constexpr Test kTests424[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
-constexpr Test kTests425[] = {{"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests426[] = {{"pattern.backend", Test::Kind::kIn, kValues386}};
-constexpr Test kTests427[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests428[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests424[] = {{"directory", Test::Kind::kIn, kValues77}};
+constexpr Test kTests425[] = {{"directory", Test::Kind::kGiven, {}}, {"placement", Test::Kind::kGiven, {}}};
+constexpr Test kTests426[] = {{"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests427[] = {{"pattern.backend", Test::Kind::kIn, kValues386}};
+constexpr Test kTests428[] = {{"pattern.backend", Test::Kind::kGiven, {}}, {"state.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests429[] = {{"pattern.kills", Test::Kind::kDiffers, kValues9}, {"state.gpu", Test::Kind::kGiven, {}}};
 constexpr Field kCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues416},
+    {.name = "kind", .otherwise = std::string_view{"checkpoint"}, .type = Type::kText, .choices = kValues417},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1188,32 +1190,32 @@ constexpr Field kCheckpointSpecFields[] = {
     {.name = "state", .required = true, .type = Type::kObject, .table = &kBuffers},
     {.name = "directory", .nullable = true, .type = Type::kText, .shortest = 2, .longest = 4095, .pattern = "^/[^\\x00\\n]*$"},
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
-    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules420},
+    {.name = "placement", .nullable = true, .type = Type::kObject, .table = &kPlacement, .rules = kRules421},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kCheckpointPattern},
 };
-constexpr Rule kRules429[] = {{"directory", "or a placement is needed", kTests423, kTests305}, {"directory", "does not go with a placement", kTests424}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests426, kTests425}, {"pattern.backend", "of files takes no state on a GPU", kTests427, kTests426}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests428}};
-constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules429};
+constexpr Rule kRules430[] = {{"directory", "or a placement is needed", kTests424, kTests305}, {"directory", "does not go with a placement", kTests425}, {"pattern.backend", "of a GPU needs a state on a GPU", kTests427, kTests426}, {"pattern.backend", "of files takes no state on a GPU", kTests428, kTests427}, {"pattern.kills", "go with a state in host memory: CUDA does not outlive fork", kTests429}};
+constexpr Table kCheckpointSpec{kCheckpointSpecFields, kRules430};
 
-constexpr Value kValues430[] = {std::string_view{"model-checkpoint"}};
-constexpr Value kValues431[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
-constexpr Field kFields432[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
+constexpr Value kValues431[] = {std::string_view{"model-checkpoint"}};
+constexpr Value kValues432[] = {std::string_view{"llama3-8b"}, std::string_view{"llama3-70b"}, std::string_view{"llama3-405b"}, std::string_view{"llama3-1t"}};
+constexpr Field kFields433[] = {{.type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1125899906842624}}};
 constexpr Field kRankFilesFields[] = {
-    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields432},
+    {.name = "bytes", .required = true, .type = Type::kArray, .shortest = 1, .longest = 1024, .element = kFields433},
 };
 constexpr Table kRankFiles{kRankFilesFields};
 
-constexpr Field kFields433[] = {{.type = Type::kObject, .table = &kRankFiles}};
+constexpr Field kFields434[] = {{.type = Type::kObject, .table = &kRankFiles}};
 constexpr Field kModelCheckpointPatternFields[] = {
-    {.name = "model", .required = true, .type = Type::kText, .choices = kValues431},
+    {.name = "model", .required = true, .type = Type::kText, .choices = kValues432},
     {.name = "scale", .otherwise = 1.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{1}},
     {.name = "block_size", .otherwise = std::int64_t{4194304}, .type = Type::kInteger, .least = std::int64_t{4096}, .most = std::int64_t{67108864}},
     {.name = "count", .otherwise = std::int64_t{10}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1000}},
-    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields433},
+    {.name = "ranks", .required = true, .type = Type::kArray, .shortest = 1, .longest = 4096, .element = kFields434},
 };
 constexpr Table kModelCheckpointPattern{kModelCheckpointPatternFields};
 
 constexpr Field kModelCheckpointSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues430},
+    {.name = "kind", .otherwise = std::string_view{"model-checkpoint"}, .type = Type::kText, .choices = kValues431},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1224,35 +1226,35 @@ constexpr Field kModelCheckpointSpecFields[] = {
 };
 constexpr Table kModelCheckpointSpec{kModelCheckpointSpecFields};
 
-constexpr Value kValues434[] = {std::string_view{"kv-cache"}};
-constexpr Value kValues435[] = {std::string_view{"fetch"}, std::string_view{"store"}};
-constexpr Value kValues436[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Value kValues437[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
+constexpr Value kValues435[] = {std::string_view{"kv-cache"}};
+constexpr Value kValues436[] = {std::string_view{"fetch"}, std::string_view{"store"}};
+constexpr Value kValues437[] = {std::string_view{"memcpy"}, std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Value kValues438[] = {std::string_view{"posix"}, std::string_view{"libaio"}, std::string_view{"io_uring"}, std::string_view{"cufile"}, std::string_view{"cufile-stream"}};
 constexpr Field kKvCachePatternFields[] = {
-    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues435},
+    {.name = "operation", .otherwise = std::string_view{"fetch"}, .type = Type::kText, .choices = kValues436},
     {.name = "piece", .required = true, .type = Type::kInteger, .multiple = 16, .least = std::int64_t{16}, .most = std::int64_t{67108864}},
     {.name = "pieces", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{1048576}},
     {.name = "objects", .required = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{1048576}},
     {.name = "pages", .otherwise = std::string_view{"thp"}, .type = Type::kText, .choices = kValues41},
-    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues436},
+    {.name = "method", .otherwise = std::string_view{"memcpy"}, .type = Type::kText, .choices = kValues437},
     {.name = "multiprocessors", .otherwise = std::int64_t{0}, .type = Type::kInteger, .least = std::int64_t{0}, .most = std::int64_t{1024}},
-    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues437},
+    {.name = "backend", .otherwise = std::string_view{"io_uring"}, .type = Type::kText, .choices = kValues438},
     {.name = "direct", .otherwise = Value{true}, .type = Type::kBoolean},
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{256}},
     {.name = "seed", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{0}},
 };
-constexpr Table kKvCachePattern{kKvCachePatternFields, kRules422};
+constexpr Table kKvCachePattern{kKvCachePatternFields, kRules423};
 
-constexpr Value kValues438[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
-constexpr Test kTests439[] = {{"pool.memory", Test::Kind::kIn, kValues438}};
-constexpr Test kTests440[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Value kValues441[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
-constexpr Test kTests442[] = {{"pattern.method", Test::Kind::kIn, kValues441}};
-constexpr Value kValues443[] = {std::string_view{"memcpy"}};
-constexpr Test kTests444[] = {{"pattern.method", Test::Kind::kIn, kValues443}, {"pool.gpu", Test::Kind::kGiven, {}}};
-constexpr Test kTests445[] = {{"pattern.backend", Test::Kind::kIn, kValues378}};
+constexpr Value kValues439[] = {std::string_view{"vmm"}, std::string_view{"pinned"}, std::string_view{"plain"}, std::string_view{"managed"}};
+constexpr Test kTests440[] = {{"pool.memory", Test::Kind::kIn, kValues439}};
+constexpr Test kTests441[] = {{"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Value kValues442[] = {std::string_view{"copy-engine"}, std::string_view{"batch"}, std::string_view{"kernel"}};
+constexpr Test kTests443[] = {{"pattern.method", Test::Kind::kIn, kValues442}};
+constexpr Value kValues444[] = {std::string_view{"memcpy"}};
+constexpr Test kTests445[] = {{"pattern.method", Test::Kind::kIn, kValues444}, {"pool.gpu", Test::Kind::kGiven, {}}};
+constexpr Test kTests446[] = {{"pattern.backend", Test::Kind::kIn, kValues378}};
 constexpr Field kKvCacheSpecFields[] = {
-    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues434},
+    {.name = "kind", .otherwise = std::string_view{"kv-cache"}, .type = Type::kText, .choices = kValues435},
     {.name = "id", .required = true, .type = Type::kText, .shortest = 1, .longest = 64, .pattern = "^[A-Za-z0-9._:-]+$"},
     {.name = "initiator", .required = true, .type = Type::kText},
     {.name = "target", .required = true, .type = Type::kText},
@@ -1264,14 +1266,14 @@ constexpr Field kKvCacheSpecFields[] = {
     {.name = "large", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "pattern", .required = true, .type = Type::kObject, .table = &kKvCachePattern},
 };
-constexpr Rule kRules446[] = {{"pool.memory", "of a pool is host or device", kTests439}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests442, kTests440}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests444}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests445, kTests440}};
-constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules446};
+constexpr Rule kRules447[] = {{"pool.memory", "of a pool is host or device", kTests440}, {"pattern.method", "of a GPU needs a pool on a GPU", kTests443, kTests441}, {"pattern.method", "of CPUs takes no pool on a GPU", kTests445}, {"pattern.backend", "of a GPU needs a pool on a GPU", kTests446, kTests441}};
+constexpr Table kKvCacheSpec{kKvCacheSpecFields, kRules447};
 
-constexpr Variant kVariants447[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
-constexpr Field kFields448[] = {{.type = Type::kObject, .variants = kVariants447}};
+constexpr Variant kVariants448[] = {{"kind", "bandwidth", &kBandwidthSpec}, {"kind", "latency", &kLatencySpec}, {"kind", "loaded-latency", &kLoadedLatencySpec}, {"kind", "traffic", &kTrafficSpec}, {"kind", "atomics", &kAtomicsSpec}, {"kind", "core-latency", &kCoreLatencySpec}, {"kind", "mapping", &kMappingSpec}, {"kind", "persist", &kPersistSpec}, {"kind", "handover", &kHandoverSpec}, {"kind", "chain", &kChainSpec}, {"kind", "ops", &kOpsSpec}, {"kind", "gpu-copy", &kGpuCopySpec}, {"kind", "gpu-ranks", &kGpuRanksSpec}, {"kind", "gpu-memory", &kGpuMemorySpec}, {"kind", "gpu-latency", &kGpuLatencySpec}, {"kind", "io", &kIoSpec}, {"kind", "files", &kFilesSpec}, {"kind", "training", &kTrainingSpec}, {"kind", "checkpoint", &kCheckpointSpec}, {"kind", "model-checkpoint", &kModelCheckpointSpec}, {"kind", "kv-cache", &kKvCacheSpec}};
+constexpr Field kFields449[] = {{.type = Type::kObject, .variants = kVariants448}};
 constexpr Field kPlanFields[] = {
     {.name = "version", .required = true, .type = Type::kInteger, .least = std::int64_t{2}, .most = std::int64_t{2}},
-    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields448, .distinct = true, .distinct_by = "id"},
+    {.name = "measurements", .required = true, .type = Type::kArray, .shortest = 1, .longest = 100000, .element = kFields449, .distinct = true, .distinct_by = "id"},
 };
 constexpr Table kPlan{kPlanFields};
 

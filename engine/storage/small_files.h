@@ -53,6 +53,8 @@ class SmallFiles {
   SmallFiles(const SmallFiles&) = delete;
   SmallFiles& operator=(const SmallFiles&) = delete;
 
+  // Of the directory.
+  const std::string& path() const { return path_; }
   std::size_t count() const { return sizes_.size(); }
   std::uint64_t size(std::size_t index) const { return sizes_[index]; }
   bool exists(std::size_t index) const { return inodes_[index] != 0; }

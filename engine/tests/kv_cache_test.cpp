@@ -108,7 +108,14 @@ TEST_P(KvCacheOnHost, AFileHoldsObjects) {
     for (int i = 0; i < 2; ++i) {
       const Repetition repetition = measurement.repetition(false, 3);
       EXPECT_GE(repetition.evidence["kv_cache"]["transfers"], 2);
-      EXPECT_TRUE(repetition.evidence["kv_cache"].contains("cached_bytes"));
+      // Whole pages, 7 pieces of 4080 bytes in each object.
+      const json& asked = repetition.evidence["storage_io"];
+      const int objects = 5 * repetition.evidence["kv_cache"]["transfers"].get<int>();
+      const bool fetches = GetParam() == std::string_view("fetch");
+      EXPECT_EQ(asked["reads"], fetches ? objects : 0);
+      EXPECT_EQ(asked["bytes_read"], fetches ? objects * 28672 : 0);
+      EXPECT_EQ(asked["bytes_written"], fetches ? 0 : objects * 28672);
+      EXPECT_TRUE(asked.contains("cached_bytes"));
     }
   }
 }

@@ -302,6 +302,20 @@ def test_a_headline_without_any_value_is_refused() -> None:
         conclude(spec(), [repetition({"bandwidth": [None, None]})])
 
 
+def test_samples_in_which_nothing_ended_leave_no_interval_that_begins_at_0() -> None:
+    values = [*[100.0, 0.0] * 10, 100.0]
+    repetitions = [repetition({"bandwidth": values}) for _ in range(6)]
+    (first,) = conclude(spec(), repetitions).figures
+    assert (first.estimate, first.ci_low, first.no_interval) == (100.0, None, "idle-samples")
+    few = [100.0] * 19 + [0.0]
+    (first,) = conclude(spec(), [repetition({"bandwidth": few}) for _ in range(6)]).figures
+    assert (first.ci_low, first.no_interval) == (100.0, None)
+    idle = [repetition({"bandwidth": [100.0, 0.0, 0.0]}) for _ in range(6)]
+    said = "no operation ended in most samples of 10 ms: give longer samples or rounds"
+    with pytest.raises(ValueError, match=said):
+        conclude(spec(), idle)
+
+
 # When it ends.
 
 

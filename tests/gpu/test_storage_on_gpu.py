@@ -326,5 +326,6 @@ def test_a_checkpoint_of_a_gpus_memory_goes_by_cufile(machine, folder):
     assert isinstance(found, Repetition), found
     seen = found.evidence.own(CheckpointEvidence).checkpoint
     assert seen is not None
-    assert sum((seen.ways or {}).values()) > 0
+    assert found.evidence.storage_io is not None
+    assert sum((found.evidence.storage_io.ways or {}).values()) > 0
     assert found.evidence.verified == f"all {16 << 20} bytes of the state after each restart"

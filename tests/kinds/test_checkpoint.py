@@ -22,7 +22,7 @@ from tierscope.kinds.checkpoint.spec import CheckpointEvidence, Checkpoints, Che
 from tierscope.kinds.views import VIEWS
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence
+from tierscope.model.event import Evidence, IoEvidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Mount, Topology
 from tierscope.plans.expand import expand
@@ -226,7 +226,11 @@ def test_times_are_measured_kills_survived_and_nothing_is_left(place: Path, tmp_
     assert bound["checkpoint"]["pages"] == memory["checkpoint"]["pages"]
     assert bound_pool["checkpoint"]["survives_power_loss"] == "no"
     assert bound_pool["checkpoint"]["pages"].keys() == {"0"}
-    assert file["checkpoint"]["cached_bytes"] is not None
+    asked = file["storage_io"]
+    assert asked["bytes_read"] >= (2 << 20) * file["checkpoint"]["restarts"], "of all repetitions"
+    assert asked["bytes_written"] >= asked["bytes_read"]
+    assert "storage_io" not in memory
+    assert results[0]["bound_by"] is None, "drives moved what was asked"
     assert file["checkpoint"]["medium"] == "file"
     assert file["storage"][0]["path"]["mount"]["type"]
     assert memory["checkpoint"]["pages"] == {"0": 2 * (2 << 20) // 4096 + 2}
@@ -285,11 +289,12 @@ def measurement(
         medium="file" if file else "memory",
         durable_by="fdatasync",
         restarts=3,
-        cached_bytes=kept if file else None,
         set_up_s=0.1,
         kills=Kills(kills=kills, while_saving=kills, went_on=0) if kills else None,
     )
     size = pattern.get("size", 1 << 30)
+    asked = IoEvidence(files=["/x"], reads=3, writes=3, bytes_read=3 * size,
+                       bytes_written=3 * size, cached_bytes=kept, set_up_s=0.1)  # fmt: skip
     rate = size / ms * 1e3
     return Measurement(
         id=f"checkpoint.{target}.{size}",
@@ -314,7 +319,9 @@ def measurement(
             Figure(metric="restart_time", unit="ns", estimate=2 * ms * 1e6,
                    ci_low=1.98 * ms * 1e6, ci_high=2.02 * ms * 1e6),
         ],
-        evidence=Evidence().with_own(CheckpointEvidence(checkpoint=seen)),
+        evidence=Evidence(storage_io=asked if file else None).with_own(
+            CheckpointEvidence(checkpoint=seen)
+        ),
     )  # fmt: skip
 
 

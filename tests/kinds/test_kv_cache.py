@@ -16,10 +16,10 @@ from tests.gpu.gpu_machine import measured, run_with
 
 from forked import tierscope
 from tierscope.kinds.kv_cache.show import sentences
-from tierscope.kinds.kv_cache.spec import KvCacheEvidence, KvCacheSpec, KvTransfers
+from tierscope.kinds.kv_cache.spec import KvCacheSpec
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence
+from tierscope.model.event import Evidence, IoEvidence
 from tierscope.model.run import Figure, Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -236,14 +236,15 @@ def test_a_drive_that_moved_less_than_was_asked_is_named(machine: Topology) -> N
     entry = measured(spec, machine)
 
     def with_bytes(read: int, cached: int) -> Measurement:
-        seen = KvTransfers(transfers=2, pieces=8, bytes=1 << 30, set_up_s=0.1,
-                           cached_bytes=cached, device_bytes_read=read)  # fmt: skip
-        own = KvCacheEvidence(kv_cache=seen).model_dump(exclude_none=True)
-        return entry.model_copy(update={"evidence": Evidence.model_validate(own)})
+        asked = IoEvidence(files=["/data/x"], reads=2, writes=0, bytes_read=1 << 30,
+                           bytes_written=0, cached_bytes=cached, set_up_s=0.1)  # fmt: skip
+        evidence = Evidence(storage_io=asked, device_bytes_read=read)
+        return entry.model_copy(update={"evidence": evidence})
 
     assert list(sentences([with_bytes(1 << 30, 0)])) == []
     (few,) = sentences([with_bytes(1 << 20, 0)])
-    assert "its drives read 1 MiB of 1 GiB asked" in few
+    assert "file:/data, fetch: the drives read 1 MiB of 1 GiB asked" in few
+    assert few.endswith(", so a cache or holes had the rest")
     gpu = entry.model_copy(update={"evidence": Evidence(grid_blocks=8)})
     assert next(iter(sentences([gpu]))).startswith("Kernels took 8 multiprocessors at most")
     (kept,) = sentences([with_bytes(1 << 30, 4096)])
@@ -270,6 +271,11 @@ def test_pieces_are_measured_proven_and_nothing_is_left(tmp_path: Path) -> None:
             continue
         assert result["status"] == "measured", result
         seen = result["evidence"]["kv_cache"]
+        if result["target"] != "node:0":
+            asked, way = result["evidence"]["storage_io"], result["pattern"]["operation"]
+            assert asked["bytes_read" if way == "fetch" else "bytes_written"] >= seen["bytes"]
+            assert asked["cached_bytes"] >= 0
+            assert result["bound_by"] is None, "drives moved what was asked"
         assert seen["pieces"] == 4 * 2 * 28
         assert seen["bytes"] == seen["transfers"] * seen["pieces"] * 16 * KIB
         assert result["evidence"]["verified"].startswith(f"{seen['pieces']} pieces of the last of")

@@ -112,9 +112,12 @@ def test_checkpoints_are_written_read_and_removed(place: Path) -> None:
     (result,) = json.loads(done.stdout)["results"]
     figures = {figure["metric"]: figure for figure in result["figures"]}
     assert set(figures) >= {"bandwidth", "checkpoint_time", "restart_bandwidth", "restart_time"}
-    seen = result["evidence"]["rank_files"]
-    assert (seen["files"], seen["written"], seen["read"]) == (16, 6, 6)
+    seen, asked = (result["evidence"][key] for key in ("rank_files", "storage_io"))
+    assert seen["files"] == 16
     assert seen["bytes"] == result["pattern"]["checkpoint_size"] > 1 << 20
+    assert asked["bytes_written"] == asked["bytes_read"] == 6 * seen["bytes"]
+    assert asked["writes"] == 6 * 16
+    assert result["bound_by"] is None, "drives moved what was asked"
     assert [path.name for path in place.iterdir()] == ["theirs"]
 
 
@@ -146,19 +149,23 @@ def test_options_of_states_and_of_models_are_kept_apart(
 
 def test_notes_say_what_was_written_and_where_reads_came_from(machine: Topology) -> None:
     (spec,) = planned(machine, model="llama3-70b", scale="0.01")
-    seen = {"files": 16, "bytes": 1 << 30, "written": 10, "read": 10, "cached_bytes": 0}
+    asked = {"files": ["/data/x"], "reads": 160, "writes": 160, "bytes_read": 10 << 30,
+             "bytes_written": 10 << 30, "cached_bytes": 0, "set_up_s": 0.0}  # fmt: skip
     made = synthetic.Maker(noise=1e-6).make(
         "model-checkpoint", "node:0", "file:/data", spec.identity(), 2e9, "B/s",
         metric="bandwidth", figures=[synthetic.figure("restart_bandwidth", "B/s", 3e9)],
     )  # fmt: skip
 
     def noted(**changes: int) -> str:
-        own = {"rank_files": {**seen, **changes}, "device_bytes_read": 10 << 30}
-        evidence = Evidence.model_validate(own)
+        evidence = Evidence.model_validate(
+            {"rank_files": {"files": 16, "bytes": 1 << 30}, "storage_io": {**asked, **changes},
+             "device_bytes_read": 10 << 30, "device_bytes_written": 11 << 30}
+        )  # fmt: skip
         return " ".join(sentences([made.model_copy(update={"evidence": evidence})]))
 
     assert "8 of 64 ranks wrote 16 files, 1 GiB a checkpoint, each file scaled by 0.01" in noted()
-    assert "the drives read 10 GiB of 10 GiB" in noted()
+    assert "the drives read 10 GiB of 10 GiB asked (of all programs" in noted()
+    assert "the drives wrote 11 GiB of 10 GiB asked" in noted()
     assert "the page cache kept 1 MiB" in noted(cached_bytes=1 << 20)
     assert "written at 2" in summary_of([made])
     assert "read at 3" in summary_of([made])

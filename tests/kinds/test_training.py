@@ -185,10 +185,12 @@ def test_epochs_are_read_from_a_dataset_that_is_removed(tmp_path: Path, tiny: st
         assert 0 < figures["utilisation"]["estimate"] <= 1
         assert 0 < figures["reading"]["estimate"] <= 1
         assert "io_latency_p50" in figures
-        seen = result["evidence"]["training"]
+        seen, asked = (result["evidence"][key] for key in ("training", "storage_io"))
         assert seen["files"] == 24
         assert seen["steps"] == 6 // result["pattern"]["accelerators"]
-        assert 0 < seen["bytes_read"] <= 6 * seen["bytes"]
+        assert 0 < asked["bytes_read"] <= 6 * seen["bytes"]
+        assert asked["reads"] >= 6 * 24 // 2
+        assert result["bound_by"] is None, "drives moved what was asked"
         assert result["evidence"]["verified"]
     assert [path.name for path in place.iterdir()] == ["theirs"]
 
@@ -252,11 +254,14 @@ def measured(evidence: dict[str, Any], **values: float) -> Measurement:
     made = synthetic.Maker(noise=1e-6).make(
         "training", "node:0", "file:/data", pattern, 20.0, "1/s", metric="samples", figures=figures
     )
-    seen = {
-        "files": 35, "bytes": 5 << 30, "steps": 5, "bytes_read": 30 << 30, "cached_bytes": 0,
-        "memory_bytes": 20 << 30, "first_wait_s": 3.0, "set_up_s": 9.0, **evidence,
-    }  # fmt: skip
-    observed = Evidence.model_validate({"training": seen, "device_bytes_read": 31 << 30})
+    seen = {"files": 35, "bytes": evidence.pop("bytes", 5 << 30), "steps": 5,
+            "memory_bytes": 20 << 30, "first_wait_s": 3.0}  # fmt: skip
+    asked = {"files": ["/data/x"], "reads": 35, "writes": 0, "bytes_read": 30 << 30,
+             "bytes_written": 0, "cached_bytes": 0, "set_up_s": 9.0, **evidence}  # fmt: skip
+    observed = Evidence.model_validate(
+        {"training": seen, "storage_io": asked, "device_bytes_read": 31 << 30,
+         "process_bytes_read": 30 << 30}
+    )  # fmt: skip
     return made.model_copy(update={"evidence": observed})
 
 
@@ -280,7 +285,8 @@ def test_what_accelerators_wait_for_follows_from_the_figures(
 def test_notes_say_where_bytes_came_from() -> None:
     figures = {"utilisation": 0.5, "reading": 0.99, "busy": 0.1}
     text = " ".join(sentences([measured({}, **figures)]))
-    assert "the drives read 31 GiB of the 30 GiB of all epochs" in text
+    assert "the drives read 30 GiB of 30 GiB asked (of this program, by /proc/self/io; " in text
+    assert "for all programs 31 GiB)" in text
     assert "An epoch has 5 steps" in text
     assert "more --readers" in text
     kept = {"cached_bytes": 4 << 30}

@@ -13,6 +13,7 @@ from rich.console import Console
 from tests import synthetic
 
 from tierscope.analysis.best import as_good, best_of
+from tierscope.kinds.registry import KINDS
 from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
@@ -20,7 +21,7 @@ from tierscope.report import figures
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.report.summary import key_figures, sentences
+from tierscope.report.summary import key_figures, sentences, verdict_of
 from tierscope.runs.export import to_json
 from tierscope.suites.matrix import peak_bandwidths, show_matrix
 
@@ -228,10 +229,33 @@ def test_a_run_that_ran_out_of_time_has_not_reached_its_precision() -> None:
 
 
 def test_a_run_that_needs_time_is_told_an_option_that_its_command_has() -> None:
-    wide = [rate("node:0", 1e10, None, None)]
-    for command, option in (("storage /data", "--time-limit"), ("bandwidth", "--budget")):
-        run = synthetic.run(wide, command=["tierscope", *command.split()])
-        assert option in sentences(run, VIEWS)[0]
+    wide = rate("node:0", 1e10, None, None)
+    told = [
+        ("bandwidth", "bandwidth", "(--budget)"),
+        ("io", "storage /data", "--time-limit"),
+        ("io", "storage --matrix", "--time-limit"),
+        ("io", "storage io --to file:/tmp", "(--budget)"),
+        ("io", "storage /data --qualify=latency", "--round"),
+        ("training", "storage /data --training unet3d", "(--epochs)"),
+        ("training", "training --to file:/data", "(--epochs)"),
+        ("model-checkpoint", "checkpoint /data --model llama3-8b", "(--count)"),
+        ("effect", "effect -- ./a", "(--rounds)"),
+        ("bandwidth", "run", "--time-limit, or a longer --profile"),
+        ("gpu-copy", "gpu", "(gpu copy --budget)"),
+        ("gpu-copy", "gpu copy --from gpu:0", "(--budget)"),
+        ("gpu-copy", "gpu matrix", "(--budget)"),
+    ]
+    for kind, command, option in told:
+        one = wide.model_copy(update={"kind": kind})
+        run = synthetic.run([one], command=["tierscope", *command.split()])
+        assert verdict_of(run, VIEWS).why.endswith(option), (kind, command)
+
+
+def test_options_that_give_more_samples_are_those_of_their_kinds() -> None:
+    """A kind's command takes the option that figures of the kind are said to need."""
+    for kind in KINDS.values():
+        option = kind.view.more_by.removeprefix("--")
+        assert option in {one.name for one in kind.request.options}, kind.name
 
 
 def test_a_disturbed_point_is_drawn_hollow() -> None:

@@ -177,7 +177,8 @@ def conclude(
     """Return what a measurement's repetitions, at least one, come to.
 
     ``cut`` says that further repetitions were due and did not come. Raises ValueError where no
-    sample has a value of the headline."""
+    sample has a value of the headline, or most have 0: rates of samples in which no operation
+    ended."""
     series = _kept(spec, repetitions)
     first = next(iter(series.values()))
     headline = next(iter(first.columns))
@@ -185,6 +186,13 @@ def conclude(
     if not samples:
         raise ValueError(f"no sample has a value of {headline[0]}")
     estimate = first.estimate(headline)
+    if not estimate.value:
+        each = f"{1e3 * median(first.durations):.3g} ms"
+        raise ValueError(
+            f"no operation ended in most samples of {each}: give longer samples or rounds"
+        )
+    if estimate.low is not None and estimate.low <= 0:
+        estimate = estimate.without("idle-samples")
     evidence = merged_evidence(repetitions, spec.own_evidence)
     evidence = evidence.model_copy(
         update={"modes": first.modes(headline), **_evidence_of_samples(spec, series)}

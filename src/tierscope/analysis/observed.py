@@ -125,6 +125,8 @@ def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:
     latest = {key: value for key, value in after if value is not None}
     latest |= _sums(before, after, _IO_SUMS)
     latest["cached_before"] = before.cached_before
+    if before.cached_bytes is not None and after.cached_bytes is not None:
+        latest["cached_bytes"] = max(before.cached_bytes, after.cached_bytes)
     if before.targets and after.targets:
         latest["targets"] = _targets(before.targets, after.targets)
     if before.ways and after.ways:

@@ -13,7 +13,7 @@ from statistics import fmean, linear_regression
 from typing import Any, Literal
 
 from tierscope.analysis.observed import merged_evidence
-from tierscope.model.event import COUNTED_BYTES, Repetition
+from tierscope.model.event import COUNTED_BYTES, IoEvidence, Repetition
 from tierscope.model.run import Round
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.time_series import TimeSeries
@@ -75,10 +75,16 @@ class Window:
 def window_of(rounds: Sequence[float]) -> Window:
     """Return what the rule says of five rounds."""
     mean = fmean(rounds)
-    if mean <= 0:
-        return Window(0.0, math.inf, math.inf)
+    if mean <= 0 or not math.isfinite(mean):
+        return Window(mean, math.inf, math.inf)
     across = abs(linear_regression(range(len(rounds)), rounds).slope) * (len(rounds) - 1)
     return Window(mean, (max(rounds) - min(rounds)) / mean, across / mean)
+
+
+def operation_times(rounds: Sequence[Round]) -> list[float]:
+    """Return the mean seconds of an operation in each round, of one operation in flight; infinite
+    where none came to its end."""
+    return [1.0 / one.value if one.value else math.inf for one in rounds]
 
 
 def is_steady(rounds: Sequence[float]) -> bool:
@@ -92,17 +98,25 @@ def rounds_of(repetitions: Sequence[Repetition]) -> list[Round]:
     seconds, written = 0.0, 0
     for repetition in repetitions:
         seconds += repetition.seconds
-        written += (
-            repetition.evidence.storage_io.bytes_written if repetition.evidence.storage_io else 0
-        )
-        found.append(Round(end_s=seconds, value=_mean(repetition), bytes_written=written))
+        io = repetition.evidence.storage_io
+        written += io.bytes_written if io else 0
+        value = _rate(repetition, io) if io else 0.0
+        found.append(Round(end_s=seconds, value=value, bytes_written=written))
     return found
 
 
-def _mean(repetition: Repetition) -> float:
-    """Return the mean of the headline over a repetition's samples, which are equally long."""
-    values = [value for value in repetition.series[0].columns[0].values if value is not None]
-    return fmean(values) if values else 0.0
+def _rate(repetition: Repetition, io: IoEvidence) -> float:
+    """Return the headline over a whole repetition: what was done in all of its time.
+
+    That is not the mean of its samples. Operations that wait for a busy CPU are done together, and
+    may be in a sample that is far shorter than the others.
+    """
+    series = repetition.series[0]
+    counted = (io.reads, io.writes)
+    if series.columns[0].metric == "bandwidth":
+        counted = (io.bytes_read, io.bytes_written)
+    seconds = sum(series.durations)
+    return sum(counted) / seconds if seconds else 0.0
 
 
 def ended_by(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Ending | None:
@@ -121,19 +135,20 @@ def ended_by(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Ending
         return None
     if rule.until == "written":
         return "written"
-    return "steady" if _ends_steady(rounds) else None
+    return "steady" if _ends_steady(rule, rounds) else None
 
 
 def _in_group(rule: TimeSeries, rounds: Sequence[Round]) -> Ending | None:
     """Return the ending of a series that ends with its group: the tracked ones decide."""
     if not rule.tracked:
         return "rounds"
-    return "steady" if _ends_steady(rounds) else None
+    return "steady" if _ends_steady(rule, rounds) else None
 
 
-def _ends_steady(rounds: Sequence[Round]) -> bool:
-    last = [one.value for one in rounds[-ROUNDS:]]
-    return len(last) == ROUNDS and is_steady(last)
+def _ends_steady(rule: TimeSeries, rounds: Sequence[Round]) -> bool:
+    last = rounds[-ROUNDS:]
+    values = operation_times(last) if rule.of == "time" else [one.value for one in last]
+    return len(values) == ROUNDS and is_steady(values)
 
 
 def seconds_left(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> float | None:

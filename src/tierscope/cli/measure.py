@@ -202,9 +202,10 @@ def with_verdict(show: "Callable[[Console, Run], None]") -> Show:
     """Print the verdict before what ``show`` prints, and what was not measured after it."""
 
     def show_all(console: "Console", run: "Run", path: Path) -> None:
+        from tierscope.kinds.views import VIEWS
         from tierscope.report.run import show_between
 
-        show_between(console, run, path, lambda: show(console, run))
+        show_between(console, run, path, lambda: show(console, run), VIEWS)
 
     return show_all
 

@@ -268,6 +268,7 @@ def _under_kernel(choice: "Choice", topology: "Topology") -> "Plan":
 
 
 def _show(console: "Console", run: "Run", path: Path, done: _Done) -> None:
+    from tierscope.kinds.views import VIEWS
     from tierscope.place.weights import has_table, may_write
     from tierscope.report.run import show_between
     from tierscope.suites.place_weights import Kernel, show_choice
@@ -279,7 +280,7 @@ def _show(console: "Console", run: "Run", path: Path, done: _Done) -> None:
         writable=may_write(ROOT),
         present=has_table(ROOT),
     )
-    show_between(console, run, path, lambda: show_choice(console, run, done.choice, kernel))
+    show_between(console, run, path, lambda: show_choice(console, run, done.choice, kernel), VIEWS)
 
 
 def _json(done: _Done) -> dict[str, Any]:

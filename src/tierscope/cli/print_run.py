@@ -31,7 +31,7 @@ def print_run(
         from tierscope.report.view import more_of
         from tierscope.runs.export import to_json
 
-        verdict = verdict_of(run)
+        verdict = verdict_of(run, VIEWS)
         found: dict[str, Any] = {"verdict": {"word": verdict.word, "why": verdict.why}}
         published = beside_of(run)
         found |= more_of(run, VIEWS) | (published.json if published else {})

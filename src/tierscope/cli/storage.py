@@ -63,7 +63,8 @@ _NAMED = 6
 @click.option(
     "--qualify",
     metavar="TESTS",
-    help="Tests of SNIA's PTS until they are steady, hours each: iops, throughput, latency, or all",
+    help="Tests of SNIA's PTS until they are steady, hours each: iops, throughput, latency, "
+    "write-saturation, or all",
 )
 @click.option(
     "--round",

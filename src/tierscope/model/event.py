@@ -39,6 +39,8 @@ _Value = Annotated[float, Field(ge=0, le=1e30)]
 Share = Annotated[float, Field(ge=0, le=1)]
 _ON_DEVICE = 0.5
 """Share of the bytes asked for below which the drives' counters contradict a figure."""
+_MISSING = 0.95
+"""The same below which drives moved less than was asked."""
 DISTURBED_SHARE = 0.01
 """Share of a sample that others took from a thread, above which the sample is disturbed. A context
 switch alone stays below it: the kernel's own work takes microseconds."""
@@ -70,7 +72,7 @@ class IoEvidence(Model):
     """Input and output of all samples of the repetitions."""
 
     files: list[str]
-    """Files that were read or written."""
+    """Files that were read or written, or the directory of them."""
     reads: int
     writes: int
     bytes_read: int
@@ -86,6 +88,9 @@ class IoEvidence(Model):
     cached_before: float | None = None
     """Share of what is used of the files, 0..1, that was in the page cache before the
     repetition."""
+    cached_bytes: int | None = None
+    """The most bytes that the page cache held before they were read, after it was asked to drop
+    them; 0: all was read from the drive."""
     cached_after: float | None = None
     used_bytes: int | None = None
     """Bytes of the files that are gone over."""
@@ -115,6 +120,18 @@ class DriveBytes(NamedTuple):
     """The one that says so."""
     everybody: int
     """What the same drives moved for all programs, on all copies of mirrors."""
+    asked: int
+    """What this measurement asked for."""
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it is less than half of what was asked."""
+        return self.moved < _ON_DEVICE * self.asked
+
+    @property
+    def missing(self) -> bool:
+        """Whether it is less than was asked, by more than counters can be off."""
+        return self.moved < _MISSING * self.asked
 
 
 class Evidence(Model):
@@ -234,32 +251,30 @@ class Evidence(Model):
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
 
-    def less_on_devices(self) -> bool:
-        """Whether the drives moved less than half of the bytes that were read or written."""
-        io = self.storage_io
-        if io is None or any(facts.path.dax for facts in self.storage or []):  # Counts no DAX.
+    def less_on_devices(self, *ways: bool) -> bool:
+        """Whether the drives moved less than half of the bytes that were read (False) or written
+        (True); both count unless told otherwise."""
+        if any(facts.path.dax for facts in self.storage or []):  # Counts no DAX.
             return False
-        pairs = (
-            (self.drive_bytes(written=False), io.bytes_read),
-            (self.drive_bytes(written=True), io.bytes_written),
-        )
-        return any(found and found.moved < _ON_DEVICE * asked for found, asked in pairs)
+        moved = (self.drive_bytes(written) for written in ways or (False, True))
+        return any(found.contradicts for found in moved if found)
 
     def drive_bytes(self, written: bool) -> DriveBytes | None:
         """Return what the drives below the targets moved for this measurement; None where they are
-        not counted.
+        not counted, and where nothing was asked for.
 
         The drives' counters are of all programs, the engine's own of all devices: the smaller one
         is the best that is known. What cuFile's driver moves may be in no program's count.
         """
         everybody = self.device_bytes_written if written else self.device_bytes_read
         own = self.process_bytes_written if written else self.process_bytes_read
-        if everybody is None:
+        io = self.storage_io
+        asked = (io.bytes_written if written else io.bytes_read) if io else 0
+        if everybody is None or io is None or not asked:
             return None
-        by_driver = self.storage_io is not None and bool(self.storage_io.ways)
-        if own is None or own > everybody or by_driver:
-            return DriveBytes(everybody, "of all programs, by /sys/block/*/stat", everybody)
-        return DriveBytes(own, "of this program, by /proc/self/io", everybody)
+        if own is None or own > everybody or io.ways:
+            return DriveBytes(everybody, "of all programs, by /sys/block/*/stat", everybody, asked)
+        return DriveBytes(own, "of this program, by /proc/self/io", everybody, asked)
 
     def own(self, kind: type[Own]) -> Own:
         """Return the keys of a kind; raises ValueError for a key that is neither shared nor its."""

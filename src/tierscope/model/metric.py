@@ -57,6 +57,8 @@ class Metric:
     better: Better
     heading: str = ""
     """What a column of it is called; the metric's name in words where empty."""
+    reads_back: bool = False
+    """It is of reading what the headline is of writing."""
 
 
 _RATE = Metric("B/s", "higher")
@@ -122,8 +124,8 @@ METRICS: dict[str, Metric] = {
     "pages_migrated": Metric("1/s", "lower"),
     "page_events": Metric("1/s", "lower"),
     "checkpoint_time": Metric("ns", "lower", "time to durable"),
-    "restart_time": Metric("ns", "lower", "time to restart"),
-    "restart_bandwidth": Metric("B/s", "higher", "restart"),
+    "restart_time": Metric("ns", "lower", "time to restart", reads_back=True),
+    "restart_bandwidth": Metric("B/s", "higher", "restart", reads_back=True),
     "transfer_time": _TIME,
     "samples": Metric("1/s", "higher"),
     "utilisation": Metric("ratio", "higher"),

@@ -22,14 +22,15 @@ Stop = Literal["precision", "budget", "interrupted", "written", "steady", "round
 ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
 asked for."""
 NoInterval = Literal[
-    "few-samples", "few-repetitions", "autocorrelated", "disturbed", "unsettled", "maximum",
-    "observed", "imported",
+    "few-samples", "few-repetitions", "autocorrelated", "disturbed", "unsettled", "idle-samples",
+    "maximum", "observed", "imported",
 ]  # fmt: skip
 """Why a figure has no interval: too few samples, or repetitions for samples that depend on each
 other, repetitions that depend on each other so much that they are worth less than two, samples
-that other programs all disturbed or that still change where repetitions end, a maximum, which rises
-with the time measured, the mean of all that was observed, which is no sample of more, or another
-program gave it without one."""
+that other programs all disturbed or that still change where repetitions end, so many samples in
+which no operation ended that the interval would begin at 0, a maximum, which rises with the time
+measured, the mean of all that was observed, which is no sample of more, or another program gave it
+without one."""
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
 _MAX = 1e30
@@ -128,7 +129,7 @@ class Round(Model):
     end_s: float
     """Seconds of measuring from the beginning of the first round to the end of this one."""
     value: float
-    """Mean of the headline."""
+    """The headline over all of it."""
     bytes_written: Count
     """In all rounds up to the end of this one."""
 

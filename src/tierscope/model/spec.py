@@ -12,7 +12,7 @@ from pydantic import Field
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.evidence import OwnEvidence
-from tierscope.model.metric import COMPARED
+from tierscope.model.metric import COMPARED, METRICS
 from tierscope.model.persistent import OBJECTS, SHARED, Persistent
 from tierscope.model.property import IN_BYTES, MadeBy, remember
 from tierscope.model.rules import (
@@ -299,7 +299,9 @@ class MeasurementSpec(Ruled):
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
         """What a figure is of, other than the measured memory or device; None: of that."""
-        return None
+        reads_back = any(METRICS[name].reads_back for name in self.compared)
+        ways = (True,) if reads_back else ()
+        return "not-the-device" if evidence.less_on_devices(*ways) else None
 
     def wanted_prefetchers(self) -> Prefetchers | None:
         """Wanted state of its CPUs' hardware prefetchers; None where CPUs do not measure."""

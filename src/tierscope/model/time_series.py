@@ -15,8 +15,11 @@ class TimeSeries(Model):
     """
 
     until: Literal["written", "steady"]
-    """written: it ends once ``passes`` are written; steady: once the rates of its last five rounds
-    are steady, too (SNIA PTS), or its budget is spent."""
+    """written: it ends once ``passes`` are written; steady: once its last five rounds are steady,
+    too (SNIA PTS), or its budget is spent."""
+    of: Literal["rate", "time"] = "rate"
+    """What is steady: the rounds' rates; or the mean time of an operation in each round, of one
+    operation in flight."""
     passes: Annotated[float, Field(gt=0, le=100)]
     """Least amount written before it may end, in multiples of the bytes that it goes over; in a
     group, nothing."""

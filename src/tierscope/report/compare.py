@@ -279,7 +279,7 @@ def _next_step(comparison: Comparison) -> list[str]:
     if comparison.pairs is None:
         return []
     finest = max(100 * comparison.tolerance, 1)
-    further = "further runs of the base (--also), longer ones (--budget), a quieter machine"
+    further = "further runs of the base (--also), longer ones, a quieter machine"
     seconds = comparison.pairs_s or 0.0
     if seconds > _LONGEST_S:
         return [

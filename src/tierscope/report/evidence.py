@@ -27,11 +27,11 @@ Doubt = Literal["interrupted", "disturbed", "unsteady", "no-interval", "whole", 
 WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
 _DISTURBED = "disturbed by other programs"
-_SHORT = "short of the precision asked for, raise --budget"
+_SHORT = "short of the precision asked for when the time was over"
 _VERDICTS: dict[Doubt, str] = {
     "interrupted": "interrupted",
     "disturbed": _DISTURBED,
-    "unsteady": "without a steady state when the time was over, raise --budget",
+    "unsteady": "without a steady state when the time was over",
     "short": _SHORT,
 }
 _MAX_TRACE_ROWS = 8
@@ -51,6 +51,8 @@ _BOUND_AS: dict[BoundBy, str] = {
     "rest",
 }
 _MAX_NOTES = 4
+_OTHERS = 1 << 20
+"""Bytes from which on what drives moved for other programs is worth a word."""
 
 
 def targets_text(evidence: Evidence) -> str:
@@ -99,6 +101,26 @@ def _schedulers(drives: Iterable[DriveFacts]) -> Iterator[str]:
 
 def _distinct(words: Iterable[str]) -> list[str]:
     return [word for word in dict.fromkeys(words) if word]
+
+
+def drives_text(evidence: Evidence) -> str:
+    """``nvme0n1 read 1 GiB of 1 GiB asked (of this program, by /proc/self/io)``, and the same of
+    writes; empty where nobody counts."""
+    names = _distinct(drive.name for one in evidence.storage or [] for drive in one.drives)
+    who = ", ".join(names) or "the drives"
+    said = []
+    for verb, written in (("read", False), ("wrote", True)):
+        found = evidence.drive_bytes(written)
+        if found is None:
+            continue
+        more = found.everybody - found.moved >= _OTHERS
+        in_all = f"; for all programs {size_text(found.everybody)}" if more else ""
+        why = ", so a cache or holes had the rest" if found.missing else ""
+        said.append(
+            f"{who} {verb} {size_text(found.moved)} of {size_text(found.asked)} asked "
+            f"({found.counter}{in_all}){why}"
+        )
+    return "; ".join(said)
 
 
 def temperatures(observed: Iterable[Evidence]) -> str:
@@ -497,7 +519,8 @@ def cautions(measurements: list[Measurement]) -> list[str]:
     """Return what of a group's figures is not what it seems, or asks for something to be done."""
     measured = [m for m in measurements if m.has_figure]
     held = sum(bool(m.fits_memory_side_cache) and not m.fits_caches for m in measured)
-    bounds = Counter(m.bound_by for m in measured if m.bound_by)
+    each = ({figures.bound_of(m, figure) for figure in m.figures} for m in measured)
+    bounds = Counter(bound for found in each for bound in found if bound)
     throttles = Counter(filter(None, map(throttled, measured)))
     lines = [
         f"{held} of {len(measured)}: the node's memory-side cache may hold all of it; a larger "

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
+from tierscope.model.metric import METRICS
 from tierscope.model.path import Limit
 from tierscope.model.run import Figure, Measurement, is_exact, is_unreliable
 from tierscope.model.spec import BoundBy
@@ -241,9 +242,21 @@ def is_doubtful(measurement: Measurement) -> bool:
     return is_vague(measurement) or disturbed or measurement.bound_by == "not-the-device"
 
 
-def mark(measurement: Measurement) -> str:
-    """Return the mark of a figure of something other than its memory or device, or nothing."""
-    return BOUND if measurement.bound_by else ""
+def bound_of(measurement: Measurement, figure: Figure) -> BoundBy | None:
+    """Return what one of its figures is of, other than its memory or device, where known."""
+    if figure is measurement.headline:
+        return measurement.bound_by
+    known, evidence = METRICS.get(figure.metric), measurement.evidence
+    if known is None or not known.reads_back or evidence is None:
+        return None
+    return "not-the-device" if evidence.less_on_devices(False) else None
+
+
+def mark(measurement: Measurement, figure: Figure | None = None) -> str:
+    """Return the mark of a figure of something other than its memory or device, or nothing; of the
+    headline unless told otherwise."""
+    found = figure or measurement.headline
+    return BOUND if found and bound_of(measurement, found) else ""
 
 
 def bound_text(measurements: Sequence[Measurement]) -> str:

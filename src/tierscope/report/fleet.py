@@ -282,7 +282,7 @@ def _without_interval(heads: Sequence[TogetherFigure]) -> Iterator[str]:
     if without:
         yield (
             f"{without} of {len(heads)} have no interval: their repetitions are few or depend on "
-            "each other; ask for a larger --budget"
+            "each other; ask for more of them"
         )
 
 

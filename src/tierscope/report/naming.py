@@ -41,11 +41,12 @@ _CAUSES = {
     Cause.OTHER: "other reasons",
 }
 _NO_INTERVAL: dict[NoInterval | None, str] = {
-    "few-samples": "too few samples, raise --budget",
-    "few-repetitions": "too few repetitions for autocorrelated samples, raise --budget",
-    "autocorrelated": "autocorrelated repetitions, raise --budget",
+    "few-samples": "too few samples",
+    "few-repetitions": "too few repetitions for autocorrelated samples",
+    "autocorrelated": "autocorrelated repetitions",
     "disturbed": "other programs disturbed every sample",
-    "unsettled": "samples still change where repetitions end, raise --budget",
+    "unsettled": "samples still change where repetitions end",
+    "idle-samples": "no operation ended in many samples, which are too short",
     "maximum": "a maximum, which grows with the time measured",
     "observed": "the mean of everything observed, not of a sample",
     "imported": "imported, and its source gives none",

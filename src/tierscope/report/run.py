@@ -44,21 +44,26 @@ def show_run(
         _show_kinds(console, run, views)
 
     with titled_as_imported(run.header.imported is not None):
-        show_between(console, run, path, show, views)
+        show_between(console, run, path, show, views, concludes=True)
 
 
 def show_between(
-    console: Console, run: Run, path: Path, show: Callable[[], None], views: Views | None = None
+    console: Console,
+    run: Run,
+    path: Path,
+    show: Callable[[], None],
+    views: Views,
+    concludes: bool = False,
 ) -> None:
     """Print the verdict on a run, what ``show`` prints, then what was not measured, the machine and
     where the run file is.
 
-    With ``views``, what a reader concludes and the tiers follow the verdict; others conclude
-    themselves."""
+    Where it ``concludes``, what a reader concludes and the tiers follow the verdict; else ``show``
+    says that."""
     console.print()
-    verdict = verdict_of(run)
+    verdict = verdict_of(run, views)
     console.print(Text(verdict.sentence, style=_VERDICT_STYLES[verdict.word]))
-    if views is not None:
+    if concludes:
         for sentence in conclusions(run, views):
             note(console, sentence, style="")
         show_tiers(console, run, views)

@@ -30,9 +30,17 @@ from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 _GOOD = 0.85
 """Share of its limit from which on a path is near it."""
 _EMULATED = "the machine is emulated in software, so its figures mean nothing"
-_MORE_TIME = "give it more time (--budget, or a longer --profile)"
-_LONGER = "give it a longer --time-limit"
-_MORE_ROUNDS = "repeat it more often (--epochs, --count or --rounds)"
+_TIME_LIMIT = "give it a longer --time-limit"
+_OF_COMMANDS = {
+    "storage": _TIME_LIMIT,
+    "run": f"{_TIME_LIMIT}, or a longer --profile",
+    "fleet": f"{_TIME_LIMIT}, or a longer --profile",
+    "gpu": "measure it by itself for longer (gpu copy --budget)",
+}
+"""What gives figures more samples where a command measures several kinds, by its first word."""
+_OF_ONE_KIND = ("matrix", "together")
+"""Further words of commands below these, which have the option of their kind."""
+_QUALIFIES = "--qualify"
 _HALVES = 4
 """Times the budget that halves an interval."""
 _MOST_REASONS = 3
@@ -79,7 +87,7 @@ class Verdict:
         return f"{self.word.capitalize()}{joint}{self.why}."
 
 
-def verdict_of(run: Run) -> Verdict:
+def verdict_of(run: Run, views: Views) -> Verdict:
     """Return whether a run's figures can be used.
 
     With care, where something is known against some of them; not at all, where that is so for most:
@@ -96,10 +104,12 @@ def verdict_of(run: Run) -> Verdict:
         return Verdict("measure again", "; ".join(why))
     if 2 * len(vague) > len(measured):
         count = f"{len(vague)} of {len(measured)} figures are not known to within ±50%"
-        why = [*_of_run(run), count, _more_time(run, measured)]
+        why = [*_of_run(run), count, _more_time(run, views, measured)]
         return Verdict("measure again", "; ".join(why))
     if found := warnings_of(run):
-        more = [_more_time(run, measured)] if _doubted(measured, "wide", "no-interval") else []
+        more = (
+            [_more_time(run, views, measured)] if _doubted(measured, "wide", "no-interval") else []
+        )
         return Verdict("usable with care", "; ".join([*found[:_MOST_REASONS], *more]))
     if not _doubted(measured, "short", "unsteady"):
         return Verdict("usable", "everything was measured as precisely as asked")
@@ -107,21 +117,30 @@ def verdict_of(run: Run) -> Verdict:
     return Verdict("usable", f"everything was measured, each figure to within {widest}")
 
 
-def _more_time(run: Run, measured: Sequence[Measurement]) -> str:
+def _more_time(run: Run, views: Views, measured: Sequence[Measurement]) -> str:
     """Say which budget would halve the intervals that are wide: they shrink with the square root of
     the time."""
     wide = _doubted(measured, "wide", "no-interval")
-    if wide and all(m.stop == "rounds" for m in wide):
-        return _MORE_ROUNDS
-    words = run.header.command[1:3]
-    if words[:1] == ["storage"] and words[1:] != [measured[0].kind]:
-        return _LONGER  # Of its commands, those of one kind only have --budget.
+    words = run.header.command[1:]
+    if any(word.startswith(_QUALIFIES) for word in words):
+        return "give it a longer --round"
+    options = dict.fromkeys(view_of(views, m.kind).more_by for m in wide or measured)
+    if "--budget" not in options:
+        return f"repeat it more often ({' or '.join(options)})"
+    if words and words[0] in _OF_COMMANDS and not _is_of_one_kind(words, measured[0].kind):
+        return _OF_COMMANDS[words[0]]
     budget = max(_sampled(run, wide, "budget_s"), default=None)
     if budget is None:
-        return _MORE_TIME
+        return "give it more time (--budget)"
     width = median(map(figures.relative_half, wide)) / 2
     said = f" for about {figures.width_text(width)}" if 0 < width <= figures.WIDEST / 2 else ""
     return f"--budget {_short(_HALVES * budget)}s{said}"
+
+
+def _is_of_one_kind(words: Sequence[str], kind: str) -> bool:
+    """Whether a command below another one is of one kind: ``storage io``, ``gpu copy``."""
+    names = (kind, kind.removeprefix(f"{words[0]}-"), *_OF_ONE_KIND)
+    return len(words) > 1 and words[1] in names
 
 
 def _short(seconds: float) -> str:
@@ -269,7 +288,7 @@ def _efficiency(measurement: Measurement) -> float:
 
 def sentences(run: Run, views: Views) -> list[str]:
     """Return the verdict, then what a reader concludes."""
-    return [verdict_of(run).sentence, *conclusions(run, views)]
+    return [verdict_of(run, views).sentence, *conclusions(run, views)]
 
 
 def conclusions(run: Run, views: Views) -> list[str]:
@@ -498,7 +517,7 @@ def key_figures(run: Run, views: Views) -> list[KeyFigure]:
     found += _below_limit(run, alone)
     if run.header.imported:
         found = [replace(one, label=f"{one.label}, imported") for one in found]
-    return [*found, _verdict(run)]
+    return [*found, _verdict(run, views)]
 
 
 def _extremes(
@@ -566,8 +585,8 @@ def _figure(label: str, measurement: Measurement, detail: str) -> KeyFigure:
     return KeyFigure(label, figures.plain(measurement, factor), unit, detail, doubtful)
 
 
-def _verdict(run: Run) -> KeyFigure:
-    found = verdict_of(run)
+def _verdict(run: Run, views: Views) -> KeyFigure:
+    found = verdict_of(run, views)
     first = found.why.partition(";")[0]
     if len(first) > _LONGEST:
         first = first.partition(" (")[0]

@@ -272,7 +272,7 @@ def _figure(
         text = figures.with_interval(figure, factor)
     else:
         text = figures.plain(figure, factor, 4 if headline else 3)
-    return f"{text} {unit}".rstrip() + (figures.mark(m) if headline else "")
+    return f"{text} {unit}".rstrip() + figures.mark(m, figure)
 
 
 @dataclass(frozen=True)

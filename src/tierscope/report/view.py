@@ -104,6 +104,8 @@ class View:
     other."""
     beside: Callable[[Sequence[Side]], list[Picture]] | None = None
     """Draws several runs beside each other, on the same axes."""
+    more_by: str = "--budget"
+    """Option of its command by which its figures get more samples."""
     represents_path: bool = True
     """Its figures stand for their paths in the summary and in the table of paths. Where False,
     ``summary`` speaks for the kind."""

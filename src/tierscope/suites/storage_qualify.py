@@ -1,10 +1,12 @@
 """``tierscope storage --qualify``: tests of SNIA's performance test specification (PTS).
 
-Each test brings the target into a defined state (purge, writes of twice its size in sequence) and
-then goes round by round over all of its accesses, until what it tracks is steady over five rounds
-or its rounds are used up. Results are the averages of those five rounds.
+Each test brings the target into a defined state (purge, writes of twice its size in sequence; of
+write saturation a purge alone) and then goes round by round over all of its accesses, until what it
+tracks is steady over five rounds or its rounds are used up. Results are the averages of those five
+rounds.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,9 +14,16 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from tierscope.analysis.time_series import RANGE, ROUNDS, SLOPE, Window, window_of
+from tierscope.analysis.time_series import (
+    RANGE,
+    ROUNDS,
+    SLOPE,
+    Window,
+    operation_times,
+    window_of,
+)
 from tierscope.kinds.io.show import LATENCY, io_remarks, passes
-from tierscope.kinds.io.spec import IoSpec, fill_of, in_group, purged
+from tierscope.kinds.io.spec import IoSpec, fill_of, in_rounds, purged
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.errors import UserError, counted
@@ -32,6 +41,8 @@ from tierscope.suites.storage_tour import Given, file_options, nodes_of
 
 MOST_ROUNDS = 25
 """PTS gives up after so many."""
+_A_DAY = 24 * 60
+"""The same of write saturation, whose rounds of a minute are a day's."""
 ROUND_S = 60.0
 """Length of a round of one access, as in PTS."""
 _MAX_ROUND_S = 3600.0
@@ -55,10 +66,11 @@ class Test:
     order: str
     tracked: str
     """Block size whose writes have to be steady."""
-    fill: str
-    """Block size of the writes that come before."""
     metric: str
     """What its table shows: iops, bandwidth or latency."""
+    fill: str = "128k"
+    """Block size of the writes that come before; empty: there are none."""
+    most_rounds: int = MOST_ROUNDS
 
     @property
     def loaded(self) -> bool:
@@ -68,18 +80,22 @@ class Test:
 
 _THROUGHPUT = tuple(
     Test(f"throughput-{size}", f"Throughput, sequential, {size}", (size,), (100, 0), "sequential",
-         tracked=size, fill=size, metric="bandwidth")
+         tracked=size, metric="bandwidth", fill=size)
     for size in ("1m", "128k")
 )  # fmt: skip
 TESTS: dict[str, tuple[Test, ...]] = {
     "iops": (
         Test("iops", "IOPS, random", (*_SIZES, _SECTOR), _MIXES, "random",
-             tracked="4k", fill="128k", metric="iops"),
+             tracked="4k", metric="iops"),
     ),
     "throughput": _THROUGHPUT,
     "latency": (
         Test("latency", "Latency, random, one operation in flight", ("8k", "4k", _SECTOR),
-             (100, 65, 0), "random", tracked="4k", fill="128k", metric="latency"),
+             (100, 65, 0), "random", tracked="4k", metric="latency"),
+    ),
+    "write-saturation": (
+        Test("write-saturation", "Write saturation, random, 4k", ("4k",), (0,), "random",
+             tracked="4k", metric="iops", fill="", most_rounds=_A_DAY),
     ),
 }  # fmt: skip
 """By the words of ``--qualify``."""
@@ -104,6 +120,7 @@ class Part:
     test: Test
     target: Target
     fill: str
+    """Id of the writes that come before; empty: there are none."""
     purges: bool
     cells: dict[tuple[str, int], str]
     """By block size and percent of reads."""
@@ -177,12 +194,23 @@ def _part(
             name = f"{test.name}.{size}.{mix}-{100 - mix}"
             (spec,) = _expanded(topology, _options(topology, given, asked, test, size, mix), thp)
             cells[size, mix] = name
-            tracked = (size, mix) == (test.tracked, 0)
-            rounds.append(in_group(spec, name, test.name, tracked, asked.round_s))
-    first = rounds[-1]
-    fill = fill_of(first, first.jobs[0], f"{test.name}.fill", asked.round_s, parse_size(test.fill))
-    before = purged(fill) if device else fill
-    return Part(test, target, fill.id, device, cells), [before, *rounds]
+            rounds.append(in_rounds(spec, name, asked.round_s, **_rule(test, size, mix)))
+    fills = []
+    if test.fill:
+        name, block = f"{test.name}.fill", parse_size(test.fill)
+        fills = [fill_of(rounds[-1], rounds[-1].jobs[0], name, asked.round_s, block)]
+    first, *others = [*fills, *rounds]
+    part = Part(test, target, fills[0].id if fills else "", device, cells)
+    return part, [purged(first) if device else first, *others]
+
+
+def _rule(test: Test, size: str, mix: int) -> dict[str, Any]:
+    """Return how the rounds of one of its accesses end: with those of the others, if there are
+    any."""
+    if len(test.block_sizes) * len(test.mixes) == 1:
+        return {}
+    of = "rate" if test.loaded else "time"
+    return {"group": test.name, "tracked": (size, mix) == (test.tracked, 0), "of": of}
 
 
 def _takes_sectors(facts: PathFacts) -> bool:
@@ -201,7 +229,7 @@ def _options(
         "files": "shared",
         "order": test.order,
         "block-size": size,
-        "budget": f"{MOST_ROUNDS * asked.round_s}",
+        "budget": f"{test.most_rounds * asked.round_s}",
         **file_options(facts, given),
         **{100: {"op": "read"}, 0: {"op": "write"}}.get(mix, {"op": "mix"}),
     }
@@ -245,17 +273,22 @@ class Judged:
     def values(self, cell: Measurement) -> list[float]:
         """Return what the test is of, by round: the rate of operations or of bytes, or of one
         operation in flight the mean latency."""
-        rates = [one.value for one in cell.rounds or []]
         if not self.part.test.loaded:
-            return [1.0 / rate if rate else 0.0 for rate in rates]
+            return operation_times(cell.rounds or [])
+        rates = [one.value for one in cell.rounds or []]
         if self.part.test.metric == cell.metric:
             return rates
         block = cell.pattern["block_size"]
         return [rate * block if cell.metric == "iops" else rate / block for rate in rates]
 
-    def mean(self, cell: Measurement) -> float:
-        """Return a result: the average over the last five rounds."""
-        return fmean(self.values(cell)[-ROUNDS:])
+    def mean(self, cell: Measurement) -> float | None:
+        """Return a result: the average over the last five rounds, of latency over all of their
+        operations; None where there was none."""
+        values = self.values(cell)[-ROUNDS:]
+        if self.part.test.loaded:
+            return fmean(values)
+        operations = fmean(1.0 / value for value in values)
+        return 1.0 / operations if operations else None
 
 
 def judged(run: Run, made: Qualification) -> list[Judged]:
@@ -277,6 +310,10 @@ def _judged(
     return Judged(part, cells, fill, rounds, window)
 
 
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 def show_qualification(console: Console, run: Run, made: Qualification) -> None:
     """Print each test: its state, the evidence of that, and its results."""
     for one in judged(run, made):
@@ -294,7 +331,9 @@ def show_qualification(console: Console, run: Run, made: Qualification) -> None:
 def _state_lines(one: Judged, round_s: float) -> Iterator[str]:
     test = one.part.test
     purge = "Purged by discard" if one.part.purges else "Not purged, as it is a file"
-    written = f"written in sequence {_times(one.fill)}, in blocks of {_size_text(test.fill)}"
+    written = "not written before"
+    if test.fill:
+        written = f"written in sequence {_times(one.fill)}, in blocks of {_size_text(test.fill)}"
     yield f"{purge}; {written}."
     load = next(iter(one.cells.values())).pattern
     yield (
@@ -303,7 +342,7 @@ def _state_lines(one: Judged, round_s: float) -> Iterator[str]:
     )
     state = "Steady" if one.window and one.window.steady else "Not steady"
     last = f"rounds {one.rounds - ROUNDS + 1} to {one.rounds}" if one.window else "too few rounds"
-    yield f"{state} by the five-round rule: {last} of at most {MOST_ROUNDS}."
+    yield f"{state} by the five-round rule: {last} of at most {test.most_rounds}."
 
 
 def _times(fill: Measurement | None) -> str:
@@ -348,12 +387,12 @@ def _show_results(console: Console, one: Judged) -> None:
     """Print the averages of the last five rounds, and of latency the longest, too."""
     test = one.part.test
     means = {key: one.mean(m) for key, m in one.cells.items()}
-    unit, factor = _unit_of(test, list(means.values()))
+    unit, factor = _unit_of(test, [value for value in means.values() if value is not None])
     mixes = [f"{mix}/{100 - mix}" for mix in test.mixes]
     table = new_table(f"{unit}, read/write %", *mixes)
     for size in test.block_sizes:
         cells = [means.get((size, mix)) for mix in test.mixes]
-        if any(cells):
+        if any(key[0] == size for key in means):
             table.add_row(
                 _size_text(size),
                 *("" if cell is None else figures.significant(cell / factor, 4) for cell in cells),
@@ -383,9 +422,10 @@ def qualification_json(found: Sequence[Judged]) -> list[dict[str, Any]]:
             "purged": one.part.purges,
             "steady": one.window is not None and one.window.steady,
             "rounds": one.rounds,
-            "tracked": one.tracked,
+            "tracked": [*map(_finite, one.tracked)],
             "window": {
-                "average": one.window.mean, "range": one.window.range, "slope": one.window.slope,
+                "average": _finite(one.window.mean), "range": _finite(one.window.range),
+                "slope": _finite(one.window.slope),
             } if one.window else None,
             "results": [
                 {"id": m.id, "block_size": parse_size(size), "read_percent": mix,

@@ -1,5 +1,6 @@
 """Writing to a real drive that is named by its serial number or its name by id, and refusals."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from storage import drives, io, run
 
+from forked import tierscope
 from waiting import wait_until
 
 pytestmark = pytest.mark.testbed
@@ -102,6 +104,31 @@ def test_it_is_purged_filled_and_written_until_it_is_steady(
         assert 0 <= result["evidence"]["device_bytes_written"] - io_bytes <= in_flight
         asked += io_bytes
     assert asked <= written_bytes() - before
+
+
+def test_it_is_qualified(tmp_path: Path) -> None:
+    """A purge of all of it, writes of twice the size, and rounds, for each part of the test."""
+    before = written_bytes()
+    words = ("--qualify", "throughput", "--size", "32m", "--round", "0.2s")
+    done = tierscope(
+        *("storage", NVME, "--destroy-data", SERIAL, *words, "--json", "--out", tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    parts = document["qualification"]
+    assert [part["test"] for part in parts] == ["throughput-1m", "throughput-128k"]
+    results = {one["id"]: one for one in document["results"]}
+    for part in parts:
+        assert part["purged"] is True
+        assert part["rounds"] >= 5
+        assert part["steady"] == (part["window"]["range"] <= 0.2 and part["window"]["slope"] <= 0.1)
+        assert [one["read_percent"] for one in part["results"]] == [100, 0]
+        assert all(one["bandwidth"] > 0 for one in part["results"])
+        fill = results[f"{part['test']}.fill"]
+        assert fill["evidence"]["storage_io"]["purged_bytes"] == CAPACITY
+        assert fill["rounds"][-1]["bytes_written"] >= 2 * 32 * MIB
+    asked = sum(one["evidence"]["storage_io"]["bytes_written"] for one in results.values())
+    assert 0 < asked <= written_bytes() - before
 
 
 def test_another_name_is_refused(tmp_path: Path) -> None:

@@ -130,9 +130,9 @@ def _caches(measured: Sequence[Measurement]) -> Iterator[str]:
     files = {m.target: m for m in measured if (seen := observed(m)) and seen.medium == "file"}
     kept: dict[str, int] = {}
     for m in measured:
-        seen = observed(m)
-        if seen and seen.cached_bytes:
-            kept[m.target] = max(kept.get(m.target, 0), seen.cached_bytes)
+        asked = m.evidence.storage_io if m.evidence else None
+        if asked and asked.cached_bytes:
+            kept[m.target] = max(kept.get(m.target, 0), asked.cached_bytes)
     for target, cached in kept.items():
         why = "it lies in memory" if _is_memory(files[target]) else "its pages were in use"
         yield f"{target}: before a restart the page cache kept {size_text(cached)}, since {why}."

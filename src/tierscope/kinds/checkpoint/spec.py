@@ -162,15 +162,10 @@ class Checkpoints(Model):
     """In one sentence."""
     restarts: int
     """In each of them all of the state was read back and verified."""
-    cached_bytes: int | None = None
-    """The most bytes of a file that the page cache held before a restart, after it was asked to
-    drop the file's pages; 0: all was read from the drive."""
     pages: dict[str, int] | None = None
     """Pages of memory by node, as read back."""
     set_up_s: float
     """Seconds of making the state and the target; inside no figure."""
-    ways: dict[str, int] | None = None
-    """Operations by the way that they took between storage and a GPU."""
     kills: Kills | None = None
 
 

@@ -285,4 +285,5 @@ VIEW = View(
     represents_path=False,
     summary=summary_of,
     more=more_of,
+    more_by="--rounds",
 )

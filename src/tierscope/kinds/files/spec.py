@@ -7,12 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import Field
 
 from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind
+from tierscope.model.directory import DirectorySpec
 from tierscope.model.evidence import OwnEvidence
-from tierscope.model.io import FilePath
 from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
-from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.spec import Cpus
 from tierscope.model.storage import ThreadUse
 from tierscope.model.threads import Threads
 from tierscope.model.topology import Topology
@@ -111,7 +110,7 @@ class FilesEvidence(OwnEvidence):
     small_files: SmallFiles | None = None
 
 
-class FilesSpec(Threads, MeasurementSpec):
+class FilesSpec(Threads, DirectorySpec):
     """Operations a second, and the time that each takes.
 
     The file system's work is measured, with names and inodes in the kernel's caches; no link or
@@ -120,16 +119,11 @@ class FilesSpec(Threads, MeasurementSpec):
 
     metric: ClassVar[str] = "operations"
     own_evidence: ClassVar[type[OwnEvidence]] = FilesEvidence
-    adds_up: ClassVar[bool] = True
-    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
-    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("operation", "file_size", "threads")
 
     kind: Literal["files"] = "files"
     cpus: Annotated[Cpus, MadeBy("threads")]
     """One a thread, and a CPU may come several times; with ``cpu_sets``, all CPUs of the sets."""
-    directory: FilePath
-    """Directories of files are made below it."""
     large: bool = False
     """They may take more than a tenth of the free space and inodes."""
     pattern: FilesPattern
@@ -152,14 +146,6 @@ class FilesSpec(Threads, MeasurementSpec):
     def one_repetition(self) -> bool:
         """As ``own_ends`` says."""
         return self.own_ends
-
-    def regions(self) -> list[Region]:
-        """None: the kernel's caches are its own."""
-        return []
-
-    def files(self) -> list[str]:
-        """The directory."""
-        return [self.directory]
 
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads."""

@@ -464,7 +464,8 @@ class IoSpec(MeasurementSpec):
         return not all(pattern.direct for pattern in self.patterns)
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
-        """Whether the drives' counters contradict it, of accesses past the page cache."""
+        """Whether the drives' counters contradict it, of accesses past the page cache that move
+        data."""
         past_caches = all(
             pattern.direct and pattern.backend not in WITHOUT_DATA for pattern in self.patterns
         )
@@ -638,11 +639,7 @@ def in_series(request: Request, specs: Sequence[IoSpec]) -> list[IoSpec]:
             option, "purge leaves an empty drive; it goes with fill or --write-saturation"
         )
     round_s = parsed(request, _ROUND, grammar.parse_duration, 0, _MAX_ROUND_S)
-    steady = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s}
-    curves = [
-        _changed(spec, series=steady, sampling=_sampling(spec, round_s))
-        for spec in (specs if curve else ())
-    ]
+    curves = [in_rounds(spec, spec.id, round_s) for spec in (specs if curve else ())]
     fills = _fills(request, specs, round_s) if "fill" in before else []
     if "purge" in before:
         first = fills or curves
@@ -699,10 +696,10 @@ def fill_of(
     )
 
 
-def in_group(spec: IoSpec, name: str, group: str, tracked: bool, round_s: float) -> IoSpec:
-    """Return a measurement that makes its rounds in turn with others of a group."""
-    series = {"until": "steady", "passes": 1, "round_s": round_s, "group": group,
-              "tracked": tracked}  # fmt: skip
+def in_rounds(spec: IoSpec, name: str, round_s: float, **rule: Any) -> IoSpec:
+    """Return a measurement that makes rounds until they are steady, as further keys of the rule
+    say."""
+    series = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s, **rule}
     return _changed(spec, id=name, series=series, sampling=_sampling(spec, round_s))
 
 

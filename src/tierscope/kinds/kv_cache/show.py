@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from tierscope.analysis.best import best_of
-from tierscope.kinds.kv_cache.spec import KvCacheEvidence, KvTransfers
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.evidence import drives_text
 from tierscope.report.figures import size_text
 from tierscope.report.naming import described
 from tierscope.report.view import View
@@ -13,15 +13,10 @@ from tierscope.report.view import View
 TIME = "transfer_time"
 
 
-def observed(m: Measurement) -> KvTransfers | None:
-    """Return the evidence of a measurement's transfers."""
-    return m.evidence.own(KvCacheEvidence).kv_cache if m.evidence else None
-
-
 def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     """Say what files were read from, and what a figure leaves out."""
     yield from _cached(measured)
-    yield from _contradicted(measured)
+    yield from _missing(measured)
     grids = [m.evidence.grid_blocks for m in measured if m.evidence and m.evidence.grid_blocks]
     if grids:
         few, many = min(grids), max(grids)
@@ -43,8 +38,8 @@ def observed_file(m: Measurement) -> bool:
 
 def _cached(measured: Sequence[Measurement]) -> Iterator[str]:
     for target in dict.fromkeys(m.target for m in measured if observed_file(m)):
-        seen = [found for m in measured if m.target == target and (found := observed(m))]
-        kept = max((one.cached_bytes or 0 for one in seen), default=0)
+        asked = [m.evidence.storage_io for m in measured if m.target == target and m.evidence]
+        kept = max((one.cached_bytes or 0 for one in asked if one), default=0)
         if kept:
             yield (
                 f"{target}: before a transfer the page cache kept {size_text(kept)}: what was "
@@ -52,21 +47,12 @@ def _cached(measured: Sequence[Measurement]) -> Iterator[str]:
             )
 
 
-def _contradicted(measured: Sequence[Measurement]) -> Iterator[str]:
+def _missing(measured: Sequence[Measurement]) -> Iterator[str]:
     """Say where drives moved less than was asked of them, by the kernel's counters."""
     for m in measured:
-        seen = observed(m)
-        if seen is None or not observed_file(m):
-            continue
-        fetched = m.pattern["operation"] == "fetch"
-        counted = seen.device_bytes_read if fetched else seen.device_bytes_written
-        if counted is None or counted >= 0.9 * seen.bytes:
-            continue
-        verb = "read" if fetched else "wrote"
-        yield (
-            f"{m.target}, {m.pattern['operation']}: its drives {verb} {size_text(counted)} of "
-            f"{size_text(seen.bytes)} asked; the rest came from or went to a cache"
-        )
+        both = [m.evidence.drive_bytes(written) for written in (False, True)] if m.evidence else []
+        if m.evidence and any(found.missing for found in both if found):
+            yield f"{m.target}, {m.pattern['operation']}: {drives_text(m.evidence)}"
 
 
 def time_text(m: Measurement) -> str:

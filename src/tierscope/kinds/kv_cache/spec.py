@@ -163,17 +163,8 @@ class KvTransfers(Model):
     """Of each transfer."""
     bytes: int
     """Of all transfers."""
-    cached_bytes: int | None = None
-    """The most bytes of the file that the page cache held before a transfer, after it was asked to
-    drop them; 0: all was read from the drive."""
-    device_bytes_read: int | None = None
-    device_bytes_written: int | None = None
-    """Of the drives below the file, by the kernel's counters, from the first transfer to the last;
-    of everybody."""
     set_up_s: float
     """Seconds of making and filling objects and pool; inside no figure."""
-    ways: dict[str, int] | None = None
-    """Operations by the way that they took between storage and a GPU."""
 
 
 class KvCacheEvidence(OwnEvidence):

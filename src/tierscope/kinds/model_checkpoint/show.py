@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from tierscope.kinds.model_checkpoint.models import models
 from tierscope.kinds.model_checkpoint.spec import ModelCheckpointEvidence
 from tierscope.model.errors import counted
+from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
+from tierscope.report.evidence import drives_text
 from tierscope.report.figures import side_figure, size_text
 from tierscope.report.figures import text as figure_text
 from tierscope.report.view import View
@@ -15,7 +17,7 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     """Yield which share of a model's checkpoint was written, and where reads came from."""
     for m in measured:
         seen = m.evidence.own(ModelCheckpointEvidence).rank_files if m.evidence else None
-        if seen is None:
+        if seen is None or m.evidence is None:
             continue
         name, ranks = m.pattern["model"], m.pattern["ranks"]
         whole = models()[name]
@@ -24,18 +26,17 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
             f"{name}: {ranks} of {whole.ranks} ranks wrote {counted(seen.files, 'file')}, "
             f"{size_text(seen.bytes)} a checkpoint"
             f"{'' if scaled == 1 else f', each file scaled by {scaled:g}'}; "
-            f"{_reads(m, seen.bytes * seen.read, seen.cached_bytes)}."
+            f"{_came_from(m.evidence)}."
         )
 
 
-def _reads(m: Measurement, asked: int, cached: int) -> str:
+def _came_from(evidence: Evidence) -> str:
     """Say where the bytes that were read came from."""
-    if cached:
-        return f"the page cache kept {size_text(cached)} of a checkpoint before it was read"
-    device = m.evidence.device_bytes_read if m.evidence else None
-    if device is None:
-        return "the page cache held none of a checkpoint before it was read"
-    return f"the drives read {size_text(device)} of {size_text(asked)}, others' reads included"
+    kept = evidence.storage_io.cached_bytes if evidence.storage_io else None
+    if kept:
+        return f"the page cache kept {size_text(kept)} of a checkpoint before it was read"
+    before = "the page cache held none of a checkpoint before it was read"
+    return drives_text(evidence) or before
 
 
 def summary_of(measured: list[Measurement]) -> str:
@@ -54,4 +55,5 @@ VIEW = View(
     notes=lambda measured, _run: sentences(measured),
     represents_path=False,
     summary=summary_of,
+    more_by="--count",
 )

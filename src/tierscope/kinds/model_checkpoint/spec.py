@@ -8,12 +8,11 @@ from pydantic import Field
 
 from tierscope.kinds.model_checkpoint.models import SUBSET, Model, models
 from tierscope.model.base import Model as Base
-from tierscope.model.endpoint import EndpointKind
+from tierscope.model.directory import DirectorySpec
 from tierscope.model.evidence import OwnEvidence
-from tierscope.model.io import FilePath
 from tierscope.model.property import IN_BYTES, MadeBy, Property
 from tierscope.model.rules import Ruled
-from tierscope.model.spec import SLOWEST_BYTES_PER_S, Cpus, MeasurementSpec, Region
+from tierscope.model.spec import SLOWEST_BYTES_PER_S
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
 from tierscope.plans.axes import checked
@@ -85,12 +84,6 @@ class RankFilesSeen(Base):
     files: int
     bytes: int
     """Of one checkpoint."""
-    written: int
-    """Checkpoints."""
-    read: int
-    cached_bytes: int
-    """The most bytes that the page cache held before a read, after it was asked to drop them; 0:
-    all was read from the drive."""
 
 
 class ModelCheckpointEvidence(OwnEvidence):
@@ -99,23 +92,16 @@ class ModelCheckpointEvidence(OwnEvidence):
     rank_files: RankFilesSeen | None = None
 
 
-class ModelCheckpointSpec(MeasurementSpec):
+class ModelCheckpointSpec(DirectorySpec):
     """Bandwidth and time of writing a checkpoint durably, and of reading it."""
 
     metric: ClassVar[str] = "bandwidth"
     own_evidence: ClassVar[type[OwnEvidence]] = ModelCheckpointEvidence
     compared: ClassVar[tuple[str, ...]] = ("restart_bandwidth",)
-    adds_up: ClassVar[bool] = True
-    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
-    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("model", "checkpoint_size", "ranks")
     extra_properties: ClassVar[dict[str, type]] = {"checkpoint_size": int, "ranks": int}
 
     kind: Literal["model-checkpoint"] = "model-checkpoint"
-    cpus: Cpus
-    """CPUs of the threads, one thread a rank: each thread may run on all of them."""
-    directory: FilePath
-    """A directory of files is made below it, and removed."""
     pattern: ModelCheckpointPattern
 
     @property
@@ -126,18 +112,6 @@ class ModelCheckpointSpec(MeasurementSpec):
     def rounds(self) -> int:
         """Checkpoints."""
         return self.pattern.count
-
-    def thread_cpus(self) -> list[int]:
-        """Those that ranks may run on."""
-        return self.cpus
-
-    def regions(self) -> list[Region]:
-        """None: each rank has one buffer."""
-        return []
-
-    def files(self) -> list[str]:
-        """The directory."""
-        return [self.directory]
 
     def identity(self) -> dict[str, Any]:
         """The pattern, with the bytes and ranks of the checkpoint."""

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from tierscope.kinds.training.spec import TrainingEvidence, TrainingSeen
+from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run
+from tierscope.report.evidence import drives_text
 from tierscope.report.figures import figure_of, seconds_text, size_text
 from tierscope.report.view import Column, View
 
@@ -50,7 +52,8 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     """Yield where the bytes came from, and what the figures leave open."""
     seen = [(m, one) for m in measured if (one := seen_of(m))]
     for m, one in seen:
-        yield f"{m.pattern['workload']} on {m.target}: {_came_from(m, one)}."
+        if m.evidence is not None:
+            yield f"{m.pattern['workload']} on {m.target}: {_came_from(m.evidence, one)}."
     short = [one for _, one in seen if one.steps < _LONG_EPOCH]
     if short:
         steps = min(one.steps for one in short)
@@ -73,20 +76,17 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
     yield "Samples are read, not decoded: a real loader needs CPU time on top."
 
 
-def _came_from(m: Measurement, seen: TrainingSeen) -> str:
+def _came_from(evidence: Evidence, seen: TrainingSeen) -> str:
     """Say how much of what was read came from drives."""
-    device = m.evidence.device_bytes_read if m.evidence else None
-    if not seen.cached_bytes:
-        read = size_text(seen.bytes_read)
-        if device is None:
-            return f"the page cache held none of {size_text(seen.bytes)} before each epoch"
-        from_drives = f"the drives read {size_text(device)} of the {read} of all epochs"
-        return f"{from_drives}, others' reads included"
+    kept = evidence.storage_io.cached_bytes if evidence.storage_io else None
+    if not kept:
+        before_each = f"the page cache held none of {size_text(seen.bytes)} before each epoch"
+        return drives_text(evidence) or before_each
     times = seen.bytes / max(seen.memory_bytes, 1)
-    kept = f"the page cache kept {size_text(seen.cached_bytes)} of {size_text(seen.bytes)}"
+    text = f"the page cache kept {size_text(kept)} of {size_text(seen.bytes)}"
     if times >= _TIMES_MEMORY:
-        return f"{kept}; the dataset is {times:.0f} times the free memory"
-    return f"{kept}: figures are not the drive's"
+        return f"{text}; the dataset is {times:.0f} times the free memory"
+    return f"{text}: figures are not the drive's"
 
 
 def summary_of(measured: list[Measurement]) -> str:
@@ -108,4 +108,5 @@ VIEW = View(
     percentiles=("p99",),
     represents_path=False,
     summary=summary_of,
+    more_by="--epochs",
 )

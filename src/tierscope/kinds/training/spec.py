@@ -8,12 +8,12 @@ from pydantic import Field
 
 from tierscope.kinds.training.workload import ACCELERATORS, Workload, workload_of
 from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind, Target
+from tierscope.model.directory import DirectorySpec
+from tierscope.model.endpoint import Target
 from tierscope.model.evidence import OwnEvidence
-from tierscope.model.io import FilePath
 from tierscope.model.property import MadeBy, Property
 from tierscope.model.rules import Check, Differs, Ruled, Ruling, refuses
-from tierscope.model.spec import SLOWEST_BYTES_PER_S, Cpus, MeasurementSpec, Region
+from tierscope.model.spec import SLOWEST_BYTES_PER_S
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
 from tierscope.plans.axes import checked, choices, sizes
@@ -145,17 +145,10 @@ class TrainingSeen(Model):
     """Of the dataset."""
     steps: int
     """Of each accelerator in an epoch."""
-    bytes_read: int
-    """By all epochs, as the readers asked."""
-    cached_bytes: int
-    """The most bytes of the dataset that the page cache held before an epoch, after it was asked to
-    drop them; 0: all was read from the drive."""
     memory_bytes: int
     """That the page cache could hold."""
     first_wait_s: float
     """Longest wait for an epoch's first batch, which nothing hides."""
-    set_up_s: float
-    """Seconds of making the dataset; inside no figure."""
 
 
 class TrainingEvidence(OwnEvidence):
@@ -164,23 +157,16 @@ class TrainingEvidence(OwnEvidence):
     training: TrainingSeen | None = None
 
 
-class TrainingSpec(MeasurementSpec):
+class TrainingSpec(DirectorySpec):
     """Samples a second, and the share of the time that accelerators compute."""
 
     metric: ClassVar[str] = "samples"
     own_evidence: ClassVar[type[OwnEvidence]] = TrainingEvidence
     compared: ClassVar[tuple[str, ...]] = ("utilisation",)
-    adds_up: ClassVar[bool] = True
-    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
-    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("workload", "accelerators", "readers")
     extra_properties: ClassVar[dict[str, type]] = {"dataset": str}
 
     kind: Literal["training"] = "training"
-    cpus: Cpus
-    """CPUs of readers and of the threads that stand for accelerators: each may run on all."""
-    directory: FilePath
-    """A directory with the dataset is made below it, and removed."""
     large: bool = False
     """The dataset may take more than a tenth of the free space."""
     pattern: TrainingPattern
@@ -202,18 +188,6 @@ class TrainingSpec(MeasurementSpec):
     def rounds(self) -> int:
         """Epochs."""
         return self.pattern.epochs
-
-    def thread_cpus(self) -> list[int]:
-        """Those that readers may run on."""
-        return self.cpus
-
-    def regions(self) -> list[Region]:
-        """None: each reader has one buffer."""
-        return []
-
-    def files(self) -> list[str]:
-        """The directory."""
-        return [self.directory]
 
     def identity(self) -> dict[str, Any]:
         """The pattern; what its workload has decided stands in one text."""

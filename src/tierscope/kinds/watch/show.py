@@ -170,4 +170,5 @@ VIEW = View(
     pictures=(over_time, without_rows),
     represents_path=False,
     summary=summary_of,
+    more_by="--duration",
 )

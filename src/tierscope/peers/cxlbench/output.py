@@ -69,7 +69,7 @@ def run_view(run: Run) -> RunView:
     """Return the view of a run of workload files."""
     return RunView(
         lambda console, path: show_between(
-            console, run, path, lambda: _show_cases(console, run), VIEWS
+            console, run, path, lambda: _show_cases(console, run), VIEWS, concludes=True
         )
     )
 

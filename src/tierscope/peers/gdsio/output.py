@@ -11,6 +11,7 @@ from tierscope.peers.gdsio.options import Sizes
 from tierscope.peers.gdsio.plan import STEM
 from tierscope.peers.gdsio.workload import Job, Workload
 from tierscope.peers.totals import Totals, totals_of
+from tierscope.report.evidence import drives_text
 from tierscope.report.figures import BOUND_BY
 
 VERIFYING = "Verifying data"
@@ -28,8 +29,6 @@ _WAYS = {
 _UNPROVEN = "way not proven"
 _BY_NVIDIA_FS = " (proof: compatibility mode was off, and nvidia-fs counted them)"
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
-_MISSING = 0.95
-"""Share of the bytes below which drives moved less than was asked."""
 
 
 def way_taken(work: Workload, found: Measurement) -> str:
@@ -38,7 +37,7 @@ def way_taken(work: Workload, found: Measurement) -> str:
     if evidence is None or evidence.storage_io is None:
         return ""
     parts = [_ways(evidence, evidence.storage_io)] if work.transfer.cufile else []
-    return "; ".join(filter(None, [*parts, _drives(evidence, evidence.storage_io)]))
+    return "; ".join(filter(None, [*parts, drives_text(evidence)]))
 
 
 def _ways(evidence: Evidence, io: IoEvidence) -> str:
@@ -58,29 +57,6 @@ def _ways(evidence: Evidence, io: IoEvidence) -> str:
         )
         + (_BY_NVIDIA_FS if cufile and cufile.proof == "nvidia-fs" else "")
     )
-
-
-def _drives(evidence: Evidence, io: IoEvidence) -> str:
-    """Compare bytes moved by drives with bytes asked; empty without counters."""
-    names = [drive.name for one in evidence.storage or [] for drive in one.drives]
-    who = ", ".join(dict.fromkeys(names)) or "the drives"
-    pairs = (
-        ("read", evidence.drive_bytes(written=False), io.bytes_read),
-        ("wrote", evidence.drive_bytes(written=True), io.bytes_written),
-    )
-    said = []
-    for verb, found, asked in pairs:
-        if found is None or not asked:
-            continue
-        more = found.everybody - found.moved >= _MIB
-        in_all = f"; for all programs {found.everybody // _MIB} MiB" if more else ""
-        short = verb == "read" and found.moved < _MISSING * asked
-        why = ", so a cache or holes served the rest" if short else ""
-        said.append(
-            f"{who} {verb} {found.moved // _MIB} MiB of {asked // _MIB} MiB asked "
-            f"({found.counter}{in_all}){why}"
-        )
-    return "; ".join(said)
 
 
 def result_line(work: Workload, totals: Totals, jobs: tuple[Job, ...] | None = None) -> str:

@@ -456,7 +456,9 @@ def show_study(console: Console, view: StudyView) -> None:
 def show_run(console: Console, view: StudyView, run: Run | None, path: Path | None) -> None:
     """Print a study, and the measurements without a figure of its run on this machine."""
     if run and path:
-        show_between(console, run, path, lambda: show_study(console, view))
+        from tierscope.kinds.views import VIEWS
+
+        show_between(console, run, path, lambda: show_study(console, view), VIEWS)
     else:
         show_study(console, view)
 
