@@ -115,10 +115,10 @@ class Watch final : public GpuIoWatch {
     }
     evidence["cufile"] = cufile;
     if (cufile_pool().was_short()) {
-      notes.push_back(fmt::format(
-          "operations waited for each other: cuFile's compatibility mode has room for "
-          "{} blocks of this size, and hangs with more",
-          cufile_pool().places()));
+      notes.push_back(
+          fmt::format("operations waited for each other: cuFile's compatibility mode has room for "
+                      "{} blocks of this size, and hangs with more",
+                      cufile_pool().places()));
     }
   }
 
