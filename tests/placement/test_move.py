@@ -52,6 +52,11 @@ class FakeKernel:
         return node
 
 
+def stat_of(start_time: str) -> str:
+    """Process 7 with a name that is no help to those who split it."""
+    return f"7 (a) 1 (b) S {'0 ' * 18}{start_time} 0 0\n"
+
+
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Process 7: 20 MiB on node 0, beginning between two blocks."""
@@ -61,6 +66,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     line = f"{start:x} default anon=5120 N0={size // 4096} kernelpagesize_kB=4\n"
     (proc / "numa_maps").write_text(line)
     (proc / "maps").write_text(f"{start:x}-{start + size:x} rw-p 00000000 00:00 0\n")
+    (proc / "stat").write_text(stat_of("4000"))
     monkeypatch.setattr(moving, "Files", lambda: Files(tmp_path))
     return start
 
@@ -113,6 +119,18 @@ def test_a_call_that_ends_for_want_of_room_counts_its_pages(
     moved = move(7, (0,), Selection((2,)))
     assert moved.moved_bytes == 1 << 20
     assert sum(moved.stayed.values()) == 19 << 20
+
+
+def test_a_later_process_of_the_same_number_is_left_alone(
+    process: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = FakeKernel(process, 5120, {})
+    monkeypatch.setattr(system_calls, "move_pages", kernel.move_pages)
+    stat = tmp_path / "proc/7/stat"
+    moved = move(7, (0,), Selection((2,)), 0, False, lambda *_: stat.write_text(stat_of("4001")))
+    assert moved.ended
+    assert moved.moved_bytes == 16 << 20
+    assert moved.moved_bytes == 4096 * [*kernel.nodes.values()].count(2)
 
 
 def test_a_rate_is_kept(process: int, monkeypatch: pytest.MonkeyPatch) -> None:

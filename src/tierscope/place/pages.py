@@ -20,6 +20,8 @@ BLOCK = 2 << 20
 """Bytes that go to one node together, so that a huge page stays whole."""
 _BATCH = 8 * BLOCK
 _ATTEMPTS = 3
+_START_TIME = 19
+"""Place of a process's start among the words behind its name (proc(5): field 22)."""
 _WHY = {
     errno.EACCES: "mapped by several processes; --shared moves them, too (needs root)",
     errno.EBUSY: "in use by the kernel just then, as for I/O, or pinned; try again later",
@@ -135,11 +137,25 @@ def process_tree(pid: int, files: Files | None = None) -> list[int]:
     files = files or Files()
     children: dict[int, list[int]] = {}
     for number, path in files.numbered("/proc", ""):
-        stat = files.text(f"{path}/stat") or ""
-        after_name = stat.rpartition(")")[2].split()  # a name may hold anything, brackets too
+        after_name = _stat(path, files)
         if len(after_name) > 1 and after_name[1].isdigit():
             children.setdefault(int(after_name[1]), []).append(number)
     return [*_descend(pid, children)]
+
+
+def _stat(path: str, files: Files) -> list[str]:
+    """Return a process's words in ``stat`` behind its name, which may hold anything, brackets too;
+    none where there is no such process."""
+    return (files.text(f"{path}/stat") or "").rpartition(")")[2].split()
+
+
+def _began(pid: int, files: Files) -> str | None:
+    """Return when a process began, in the kernel's ticks; None where there is none.
+
+    Once it has ended, its number may become another's, which began later.
+    """
+    words = _stat(f"/proc/{pid}", files)
+    return words[_START_TIME] if len(words) > _START_TIME else None
 
 
 def _descend(pid: int, children: dict[int, list[int]]) -> Iterator[int]:
@@ -198,11 +214,15 @@ def move(
     kernel permits nothing.
     """
     files = Files()
+    began = _began(pid, files)
     found = [one for one in mappings(pid, files) if any(node in one.pages for node in sources)]
     ends = _ends(pid, files)
     whole = sum(one.pages.get(node, 0) * one.page_bytes for one in found for node in sources)
     moved, begun = Moved(), time.monotonic()
     for addresses, page_bytes in _batches(found, ends):
+        if began is None or _began(pid, files) != began:
+            moved.ended = True
+            break
         try:
             full = _move_batch(pid, addresses, page_bytes, sources, target, shared, moved)
         except OSError as error:
