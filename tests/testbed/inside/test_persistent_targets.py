@@ -38,6 +38,17 @@ def test_fsdax_is_mapped_synchronously(tmp_path: Path) -> None:
     assert sorted(Path("/mnt/pmem").rglob("*")) == before
 
 
+@pytest.mark.parametrize("stores", ["--direct=0 --sync=0", "--direct=1 --sync=1"])
+def test_fios_libpmem_maps_it_synchronously(stores: str) -> None:
+    job = "--name=a --directory=/mnt/pmem --ioengine=libpmem --rw=randrw --size=8m --verify=crc32c"
+    answer = tierscope("fio", *job.split(), *stores.split(), "--output-format=json")
+    assert answer.returncode == 0, answer.stderr
+    (found,) = json.loads(answer.stdout)["jobs"]
+    assert found["mapping"] == "DAX (MAP_SYNC)"
+    assert found["read"]["total_ios"] + found["write"]["total_ios"] >= 2048
+    assert "blocks written were read back" in answer.stderr
+
+
 def test_the_topology_has_the_namespace() -> None:
     found = namespace()
     assert found.device.startswith("pmem")
