@@ -265,10 +265,10 @@ static int move(ts_arena* arena, struct policy* policy) {
   if (error == 0) set_policy(arena, policy);
   pthread_mutex_unlock(&arena->layout);
   if (error != 0) return error;
-  error = repetition_mappings(arena, lay_mapping, &moved);
+  error = visit_mappings(arena, lay_mapping, &moved);
   if (error != 0) return error;
   settle_mapping(&moved, arena->start, atomic_load(&arena->top));
-  repetition_mappings(arena, settle_mapping, &moved);
+  visit_mappings(arena, settle_mapping, &moved);
   return moved.error;
 }
 

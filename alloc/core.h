@@ -227,9 +227,9 @@ struct node_memory {
 bool read_node_memory(size_t node, struct node_memory* memory);
 // 0, or ENODEV where a node does not exist, has no memory or is not allowed here.
 int check_nodes(const struct policy* policy);
-// Calls `repetition` with the node of each page, or a negative errno. Returns 0 or an errno.
+// Calls `visit` with the node of each page, or a negative errno. Returns 0 or an errno.
 typedef void page_visitor(void* context, uintptr_t page, int node);
-int repetition_pages(uintptr_t start, uintptr_t end, page_visitor* repetition, void* context);
+int visit_pages(uintptr_t start, uintptr_t end, page_visitor* visit, void* context);
 // Moves the pages of a range that are not where the policy says. Returns 0, EBUSY where some stay,
 // or another errno.
 int settle_pages(const struct policy* policy, uintptr_t start, uintptr_t end);
@@ -246,7 +246,7 @@ ts_arena* mapping_arena(const void* pointer);
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
-int repetition_mappings(const ts_arena* arena, range_visitor* repetition, void* context);
+int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context);
 void unmap_all(const ts_arena* arena);
 
 // report.c. Bytes as a reader wants them: "1.5 GiB".

@@ -403,10 +403,10 @@ ts_arena* mapping_arena(const void* pointer) {
   return arena;
 }
 
-int repetition_mappings(const ts_arena* arena, range_visitor* repetition, void* context) {
+int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context) {
   for (size_t i = 0; i < atomic_load(&used); ++i) {
     if (table[i].arena != arena) continue;
-    const int error = repetition(context, table[i].start, table[i].end);
+    const int error = visit(context, table[i].start, table[i].end);
     if (error != 0) return error;
   }
   return 0;

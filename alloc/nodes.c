@@ -128,13 +128,13 @@ static int read_nodes(uintptr_t* at, uintptr_t end, struct batch* batch) {
                                                                                             : 0;
 }
 
-int repetition_pages(uintptr_t start, uintptr_t end, page_visitor* repetition, void* context) {
+int visit_pages(uintptr_t start, uintptr_t end, page_visitor* visit, void* context) {
   struct batch batch;
   for (uintptr_t at = start; at < end;) {
     const int error = read_nodes(&at, end, &batch);
     if (error != 0) return error;
     for (unsigned long i = 0; i < batch.count; ++i) {
-      repetition(context, (uintptr_t)batch.pages[i], batch.found[i]);
+      visit(context, (uintptr_t)batch.pages[i], batch.found[i]);
     }
   }
   return 0;

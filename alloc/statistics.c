@@ -22,7 +22,7 @@ int ts_tier_of(const void* pointer) {
   const int before = errno;
   const uintptr_t page = (uintptr_t)pointer & ~(page_bytes() - 1);
   int node = -ENOENT;
-  const int error = repetition_pages(page, page + 1, keep_node, &node);
+  const int error = visit_pages(page, page + 1, keep_node, &node);
   // Of a page that nothing touched, some kernels (6.1) say that it is not mapped.
   unsigned char unused;
   if (node == -EFAULT && mincore((void*)page, 1, &unused) == 0) node = -ENOENT;
@@ -90,7 +90,7 @@ static void count_page(void* context, uintptr_t page, int node) {
 }
 
 static int count_range(void* context, uintptr_t start, uintptr_t end) {
-  return repetition_pages(start, end, count_page, context);
+  return visit_pages(start, end, count_page, context);
 }
 
 int ts_arena_pages(ts_arena* arena, size_t* bytes_per_node, size_t nodes) {
@@ -103,7 +103,7 @@ int ts_arena_pages(ts_arena* arena, size_t* bytes_per_node, size_t nodes) {
   memset(bytes_per_node, 0, nodes * sizeof *bytes_per_node);
   pthread_mutex_lock(&table_lock);
   int error = count_range(&counting, arena->start, atomic_load(&arena->top));
-  if (error == 0) error = repetition_mappings(arena, count_range, &counting);
+  if (error == 0) error = visit_mappings(arena, count_range, &counting);
   pthread_mutex_unlock(&table_lock);
   if (error == 0 && counting.others) error = ERANGE;
   errno = error != 0 ? error : before;
