@@ -186,25 +186,31 @@ class CufileStream : public Backend {
 
   // Puts what is waiting into streams, as far as cuFile's pool reaches.
   void feed() {
-    while (!waiting_.empty()) {
-      const std::size_t count = pool_.take(together_ ? waiting_.size() : 1);
-      if (count == 0) return;
-      const auto those = std::span(waiting_).first(count);
-      const bool aligned = std::ranges::all_of(those, is_aligned);
-      std::size_t left = count;
-      try {
-        busy_.push_back({.stream = idle_->take(use_.library(), {io_.gpu, aligned}),
-                         .aligned = aligned,
-                         .operations = {}});
-        for (const IoRequest& operation : those) {
-          enqueue(operation, busy_.back());
-          --left;
-        }
-      } catch (...) {
-        pool_.give_back(left);
-        throw;
+    std::span<const IoRequest> left = waiting_;
+    while (!left.empty()) {
+      const std::size_t count = pool_.take(together_ ? left.size() : 1);
+      if (count == 0) break;
+      start(left.first(count));
+      left = left.subspan(count);
+    }
+    waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<std::ptrdiff_t>(left.size()));
+  }
+
+  // Puts operations, which have their places in the pool, into a stream.
+  void start(std::span<const IoRequest> operations) {
+    const bool aligned = std::ranges::all_of(operations, is_aligned);
+    std::size_t left = operations.size();
+    try {
+      busy_.push_back({.stream = idle_->take(use_.library(), {io_.gpu, aligned}),
+                       .aligned = aligned,
+                       .operations = {}});
+      for (const IoRequest& operation : operations) {
+        enqueue(operation, busy_.back());
+        --left;
       }
-      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    } catch (...) {
+      pool_.give_back(left);
+      throw;
     }
   }
 

@@ -359,8 +359,9 @@ class Job:
             raise self.fail("dedupe_global", "needs dedupe_mode=working_set")
         if not percent or not self.does("write"):
             return
-        for name in ("verify", "buffer_pattern", "zero_buffers"):
-            if self.verify if name == "verify" else self.of(name):
+        given = {name: self.of(name) for name in ("buffer_pattern", "zero_buffers")}
+        for name, value in {"verify": self.verify, **given}.items():
+            if value:
                 raise self.fail(
                     name,
                     "goes without dedupe_percentage: equal blocks do not say where they belong",
