@@ -1,6 +1,11 @@
 // Writing cache lines back to memory, as programs for persistent and disaggregated memory do.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
+#include "sizes.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -35,6 +40,15 @@ inline void write_back(void* line) {
   if constexpr (kHow == WriteBack::kKeep) asm volatile("dc cvac, %0" : : "r"(line) : "memory");
   if constexpr (kHow == WriteBack::kDrop) asm volatile("dc civac, %0" : : "r"(line) : "memory");
 #endif
+}
+
+// Acts on each cache line that holds any of the bytes. Stores to them are made before: instructions
+// name one byte of a line, so that compilers could move those to the others.
+template <typename Act>
+inline void for_each_line(std::byte* from, std::size_t bytes, Act act) {
+  asm volatile("" : : : "memory");
+  std::byte* line = from - reinterpret_cast<std::uintptr_t>(from) % kCacheLine;
+  for (; line < from + bytes; line += kCacheLine) act(line);
 }
 
 // Waits until what was written back has left the CPU.

@@ -11,7 +11,7 @@ using Act = void (*)(std::span<std::byte> lines);
 
 template <Flush kHow>
 void flush_lines(std::span<std::byte> lines) {
-  for (std::size_t at = 0; at < lines.size(); at += kCacheLine) flush_line<kHow>(&lines[at]);
+  for_each_line(lines.data(), lines.size(), flush_line<kHow>);
 }
 
 struct Instructions {
@@ -51,9 +51,7 @@ void fence_all() { asm volatile("dsb sy" : : : "memory"); }
 void fence_stores() { fence_all(); }
 
 void drop_lines(std::span<std::byte> lines) {
-  for (std::size_t at = 0; at < lines.size(); at += kCacheLine) {
-    write_back<WriteBack::kDrop>(&lines[at]);
-  }
+  for_each_line(lines.data(), lines.size(), write_back<WriteBack::kDrop>);
 }
 
 Instructions instructions() {
@@ -65,7 +63,6 @@ Instructions instructions() {
 class InstructionCaches : public LineCaches {
  public:
   void write_back(std::span<std::byte> lines) override {
-    asm volatile("" : : : "memory");  // Stores stay before the instructions, which name one byte.
     instructions_.write_back(lines);
     fence_stores();
   }

@@ -66,12 +66,6 @@ Steps steps_of(const PersistentMapping& mapping) {
   throw Unavailable(Cause::kIsa, "this CPU has neither CLWB nor CLFLUSHOPT");
 }
 
-template <WriteBack kHow>
-void write_back_all(std::byte* from, std::size_t bytes) {
-  std::byte* line = from - reinterpret_cast<std::uintptr_t>(from) % kCacheLine;
-  for (; line < from + bytes; line += kCacheLine) write_back<kHow>(line);
-}
-
 class MappedTarget : public CheckpointTarget {
  public:
   MappedTarget(std::size_t bytes, const Placement& placement, Team& team)
@@ -160,8 +154,8 @@ class MappedTarget : public CheckpointTarget {
   RegionReport pages() const { return count_pages(first(), bytes_, base_page_bytes()); }
 
   void make_durable(std::byte* from, std::size_t bytes) const {
-    if (steps_ == Steps::kKeepLines) write_back_all<WriteBack::kKeep>(from, bytes);
-    if (steps_ == Steps::kDropLines) write_back_all<WriteBack::kDrop>(from, bytes);
+    if (steps_ == Steps::kKeepLines) for_each_line(from, bytes, write_back<WriteBack::kKeep>);
+    if (steps_ == Steps::kDropLines) for_each_line(from, bytes, write_back<WriteBack::kDrop>);
     if (steps_ != Steps::kMsync) return;
     const std::size_t before = reinterpret_cast<std::uintptr_t>(from) % base_page_bytes();
     if (msync(from - before, bytes + before, MS_SYNC) != 0) {

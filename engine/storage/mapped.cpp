@@ -50,8 +50,7 @@ void copy_plainly(std::byte* to, const std::byte* from, std::size_t bytes) {
 template <Flush kHow>
 void copy_and_flush(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
-  const std::size_t before = reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
-  for (std::byte* line = to - before; line < to + bytes; line += kCacheLine) flush_line<kHow>(line);
+  for_each_line(to, bytes, flush_line<kHow>);
 }
 
 // With the first of these instructions that this CPU has.
