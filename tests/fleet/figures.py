@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from tierscope.analysis.outliers import HostFigure, PathKey, find_outliers
+from tierscope.analysis.outliers import MOST, HostFigure, PathKey, find_outliers
 from tierscope.model.outlier import Verdict
 
 Fleet = list[tuple[PathKey, list[HostFigure]]]
@@ -48,9 +48,9 @@ def made(
     return found
 
 
-def judged(fleet: Fleet, minimum: float = 0.01) -> Verdict:
+def judged(fleet: Fleet, minimum: float = 0.01, most: float = MOST) -> Verdict:
     def read(hosts: frozenset[str] | None) -> Iterator[tuple[PathKey, list[HostFigure]]]:
         for path, figures in fleet:
             yield path, [one for one in figures if hosts is None or one.host in hosts]
 
-    return find_outliers(read, minimum)
+    return find_outliers(read, minimum, most=most)

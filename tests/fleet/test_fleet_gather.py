@@ -39,9 +39,9 @@ def host_of(folder: Path, number: int) -> tuple[Any, ...]:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """40 hosts: 3 and 7 are slow everywhere, 9 on one path; what differs in them is known."""
+    """60 hosts: 3 and 7 are slow everywhere, 9 on one path; what differs in them is known."""
     folder = tmp_path_factory.mktemp("slow")
-    made.fleet(folder, 40)
+    made.fleet(folder, 60)
     source = random.Random(1)
     for number, changes in {
         3: {"environment": {"governor": "powersave"}},
@@ -253,7 +253,7 @@ def test_what_is_wrong_is_one_line(
 def test_sql_over_a_fleet(slow: Path) -> None:
     sql = "select governor, count(*) as n from hosts group by all order by n"
     done = do("query", sql, "--in", slow, "--csv")
-    assert done.stdout == "governor,n\npowersave,1\nperformance,39\n"
+    assert done.stdout == "governor,n\npowersave,1\nperformance,59\n"
     for reaching in ("select * from read_text('/etc/passwd')", "copy hosts to 'x.csv'"):
         assert "the query failed" in str(do("query", reaching, "--in", slow).exception)
 
@@ -295,7 +295,7 @@ def test_the_check_as_a_table_and_as_junit(slow: Path, tmp_path: Path) -> None:
     assert done.return_value == 1
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
     assert "unknown" in done.stdout
-    assert "40 hosts, 40 compared; 3 slower than their group; 0 not measured" in done.stdout
+    assert "60 hosts, 60 compared; 3 slower than their group; 0 not measured" in done.stdout
     root = ElementTree.parse(junit).getroot()
     assert (root.get("failures"), root.get("tests")) == ("3", "5")
     failed = {
@@ -417,7 +417,13 @@ def test_hosts_are_compared_within_their_switch(tmp_path: Path) -> None:
         "SwitchName=near Nodes=node[00000-00029]\nSwitchName=far Nodes=node[00030-00039]\n"
     )
     assert do("fleet", "check", tmp_path, "--by", conf).return_value in (0, None)
-    drained = do("fleet", "check", tmp_path, "--drain").stdout
+    uneven = do("fleet", "check", tmp_path)
+    assert uneven.return_value == 3
+    said = " ".join(uneven.stdout.split())
+    assert "not homogeneous: 10 of its 40 hosts are slower than the others, by 9.9%" in said
+    few = do("fleet", "check", tmp_path, "--drain", "--most-drained", "20%")
+    assert few.stdout == ""
+    drained = do("fleet", "check", tmp_path, "--drain", "--most-drained", "30%").stdout
     assert drained.count("\n") == 1
     listed = drained.split("NodeName=")[1].split("'")[0]
     assert expand(listed) == [made.name_of(number) for number in range(30, 40)]

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fleet.figures import figure, judged, key, made
 
-from tierscope.analysis.outliers import NORMAL, Tail, chance, q_values
+from tierscope.analysis.estimate import NORMAL
+from tierscope.analysis.outliers import chance, q_values
+from tierscope.analysis.scatter import Tail, slow_side, within
 from tierscope.model.outlier import Verdict
 
 
@@ -86,9 +89,54 @@ def test_hosts_that_agree_to_the_last_digit_do_not_make_trifles_certain() -> Non
     assert named(judged([(key(0), defect)])) == {"noff"}
 
 
-def test_a_third_of_a_group_slow_hides_nobody_else() -> None:
+def test_more_slow_hosts_than_may_be_make_a_group_uneven() -> None:
     fleet = made(200, slow=frozenset(range(60)), by=0.3)
-    assert named(judged(fleet)) == hosts(frozenset(range(60)))
+    verdict = judged(fleet)
+    assert named(verdict) == set()
+    (uneven,) = verdict.uneven
+    assert (uneven.group, uneven.hosts, uneven.group_hosts, uneven.paths) == ("g0", 60, 200, 8)
+    assert uneven.slower == pytest.approx(0.3, abs=0.01)
+    verdict = judged(fleet, most=0.4)
+    assert named(verdict) == hosts(frozenset(range(60)))
+    assert verdict.uneven == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("metric", ["bandwidth", "latency"])
+def test_the_smallest_loss_that_is_found_is_stated(metric: str, seed: int) -> None:
+    (largest, *_) = judged(made(100, seed=seed, metric=metric)).detectable
+    path = int(largest.initiator.removeprefix("node:"))
+    assert largest.metric == metric
+    worse = math.log1p(largest.slower) if metric == "latency" else math.log1p(-largest.slower)
+
+    def found(times: float) -> set[str]:
+        fleet = made(100, seed=seed, metric=metric)
+        way, figures = fleet[path]
+        centre = sorted(one.value for one in figures)[50]
+        own = figures[0]._replace(value=centre * math.exp(times * worse))
+        fleet[path] = way, [own, *figures[1:]]
+        return named(judged(fleet))
+
+    assert found(1.1) == {"n0"}
+    assert found(0.8) == set()
+
+
+def test_the_deviation_of_rounded_values_is_that_of_what_was_rounded() -> None:
+    source = random.Random(1)
+    values = [source.gauss(0, 0.5) for _ in range(400)]
+    for step in (1.0, 1.5):
+        rounded = [0.01 * step * round(value / step) for value in values]
+        assert within(rounded) == pytest.approx(0.005, rel=0.25)
+    assert within(values) == pytest.approx(0.5, rel=0.1)
+
+
+def test_far_values_change_the_deviation_of_neither_side() -> None:
+    source = random.Random(2)
+    values = [source.gauss(0, 1) for _ in range(200)]
+    far = [*values, *[50.0] * 10, *[-50.0] * 10]
+    assert within(far) == pytest.approx(1, rel=0.25)
+    assert slow_side(far, most=0.06) < 2
+    assert slow_side([*values, *[50.0] * 40], most=0.06) > 20, "so many are what values are like"
 
 
 def test_each_group_has_its_own_centre_and_all_groups_one_spread() -> None:
@@ -142,17 +190,22 @@ def test_probabilities(score: float, freedom: int, expected: float) -> None:
 def test_tails() -> None:
     source = random.Random(1)
 
-    def tail(freedom: int | None) -> int:
+    def tail(draw: Callable[[], float], slow: int = 0) -> int:
         found = Tail()
-        for _ in range(20_000):
-            squares = sum(source.gauss(0, 1) ** 2 for _ in range(freedom or 0))
-            found.add(source.gauss(0, 1) / (math.sqrt(squares / freedom) if freedom else 1))
+        for number in range(20_000):
+            found.add(draw() + (3 if number < slow else 0))
         return found.freedom()
 
-    assert tail(None) >= 15
-    assert tail(3) <= 4
+    def student() -> float:
+        return source.gauss(0, 1) / math.sqrt(source.gammavariate(1.5, 2) / 3)
+
+    assert tail(lambda: source.gauss(0, 1)) >= 15
+    assert tail(lambda: source.gauss(0, 1), slow=400) >= 15, "few slow hosts are no tail"
+    assert tail(student) <= 4
+    assert tail(lambda: source.expovariate(1) - 0.7) <= 4, "only the slow side is long"
     few = Tail()
     for _ in range(50):
         few.add(1.0)
+        few.add(-1.0)
     assert few.freedom() == 4
     assert few.freedom(otherwise=8) == 8

@@ -3,77 +3,41 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from statistics import NormalDist, median
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any, NamedTuple
 
-from tierscope.analysis.estimate import NORMAL, student_quantile, student_within
+from tierscope.analysis.estimate import student_quantile, student_within
+from tierscope.analysis.scatter import EFFICIENCY, Tail, allowed, slow_side, within
 from tierscope.model.metric import METRICS
+from tierscope.model.outlier import Detectable, Uneven
 from tierscope.model.outlier import Outlier as Outlier
 from tierscope.model.outlier import SlowPath as SlowPath
 from tierscope.model.outlier import Verdict as Verdict
 
-_FEW = 4
-"""Degrees of freedom where too little is known, as run-to-run variation has."""
-_CHOICES = (200, 100, 60, 40, 30, 20, 15, 10, 8, 6, 5, 4, 3)
-_MIN_VALUES = 200
-"""Fewer say too little about the one in a hundred that is looked at."""
-_FAR = 0.01
-_BIN = 0.005
-_BINS = 20_000
 MINIMUM = 0.01
 RATE = 0.05
+MOST = 0.05
+"""Share of a group's hosts that may be slow for a reason; more are what its hosts differ in."""
 MIN_HOSTS = 5
 """Minimum hosts of a group; the median of fewer may be that of slow ones."""
+_FALSE_ALARM = 3e-4
+"""Maximum probability of naming a host that is like its group."""
+_APART = 4.0
+"""Standard deviations of most hosts from which on others count as apart from them."""
+_FEW_HOSTS, _LIKE_PATHS = 20, 3
+"""With fewer hosts, and at least so many like paths, the spread leans on that of like paths."""
+_LEANING = 4
+"""Degrees of freedom that like paths are worth."""
 _ALIKE = 1e-3
 """Share that hosts differ in at least."""
 _Z95 = 1.96
-_MAD = 1.4826
-_NORMAL = NormalDist().inv_cdf(0.75)
-"""Median of the absolute value of a standard normal variable."""
-"""Standard deviation of a normal distribution over its MAD."""
-_MAD_EFFICIENCY = 0.3675
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 """Standard error of a median over that of a mean, of normal values."""
 _TINY = 1e-15
 """Smaller probabilities are not told apart."""
 _NORMAL_FROM = 200
 """Degrees of freedom from which on Student's t is taken as normal."""
-
-
-class Tail:
-    """Counts positive values in bins, so that any number of them takes the same memory."""
-
-    def __init__(self) -> None:
-        self._bins = [0] * _BINS
-        self._count = 0
-
-    def add(self, value: float) -> None:
-        """Count a value if it is positive."""
-        if value > 0:
-            self._bins[min(_BINS - 1, int(value / _BIN))] += 1
-            self._count += 1
-
-    def freedom(self, otherwise: int = _FEW) -> int:
-        """Return the most degrees of freedom of a Student's t whose tail is as heavy as that of
-        the values: by their 99% quantile over their median. Of few values it is ``otherwise``."""
-        if self._count < _MIN_VALUES:
-            return otherwise
-        middle = self._quantile(0.5)
-        seen = self._quantile(1 - _FAR) / middle
-        for freedom in (NORMAL, *_CHOICES):
-            if student_quantile(freedom, _FAR) / student_quantile(freedom, 0.5) >= seen:
-                return freedom
-        return _CHOICES[-1]
-
-    def _quantile(self, share: float) -> float:
-        """Return a quantile, at the middle of its bin."""
-        left = math.ceil(share * self._count)
-        for number, count in enumerate(self._bins):
-            left -= count
-            if left <= 0:
-                return (number + 0.5) * _BIN
-        return _BINS * _BIN
 
 
 class PathKey(NamedTuple):
@@ -119,9 +83,16 @@ class _Fit:
         apart = math.log(figure.value) - self.centre
         return apart if METRICS[key.metric].better == "lower" else -apart
 
-    def errors(self, figure: HostFigure) -> tuple[float, float]:
-        """Standard errors of the deviation without and with what hosts differ in."""
-        own = max(_own_error(figure) or 0.0, self.usual)
+    def leaning(self, usual: float) -> "_Fit":
+        """Return a fit whose spread leans on what is usual."""
+        whole = self.freedom + _LEANING
+        variance = (self.freedom * self.spread**2 + _LEANING * usual**2) / whole
+        return replace(self, spread=math.sqrt(variance), freedom=whole)
+
+    def errors(self, figure: HostFigure | None) -> tuple[float, float]:
+        """Standard errors of the deviation of a figure, or of a usual one, without and with what
+        hosts differ in."""
+        own = max((figure and _own_error(figure)) or 0.0, self.usual)
         centre = _MEDIAN_ERROR * math.hypot(self.spread, self.usual) / math.sqrt(self.hosts)
         return math.hypot(own, centre), math.hypot(own, centre, self.spread, _ALIKE)
 
@@ -148,24 +119,52 @@ class _Scores:
 class _Judging:
     """Statistics of a fleet after one pass over its figures."""
 
+    minimum: float
+    most: float
     fits: dict[tuple[PathKey, str], _Fit] = field(default_factory=dict)
     scores: dict[str, _Scores] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     """Most hosts of each group on a path."""
     tail: Tail = field(default_factory=Tail)
+    few: list[tuple[PathKey, str, list[list[HostFigure]], dict[str, _Fit]]] = field(
+        default_factory=list
+    )
+    """Paths, models, groups and fits of too few hosts to tell a spread by; they are scored last."""
+    uneven: dict[str, Uneven] = field(default_factory=dict)
+    """By group, with the path on which most of its hosts lie apart."""
+
+    def score(
+        self, key: PathKey, groups: Iterable[list[HostFigure]], fits: dict[str, _Fit]
+    ) -> None:
+        """Add the scores of a path's groups."""
+        for members in groups:
+            fit = self.fits[key, members[0].group] = fits[members[0].group]
+            for figure in members:
+                slower = fit.slower(key, figure)
+                score = slower / fit.errors(figure)[1]
+                self.scores.setdefault(figure.host, _Scores()).add(score, slower, fit.freedom)
+                self.tail.add(score)
 
 
-def find_outliers(read: Read, minimum: float = MINIMUM, rate: float = RATE) -> Verdict:
+def find_outliers(
+    read: Read, minimum: float = MINIMUM, rate: float = RATE, most: float = MOST
+) -> Verdict:
     """Return the hosts that are slower than their groups; figures are read twice.
 
+    Of each group at most the share ``most`` can be slow for a reason, and one host in any case.
     In memory are one path's figures at a time, and a few numbers for each host.
     """
-    judging = _Judging()
+    judging = _Judging(minimum, most)
     for key, figures in read(None):
         _score(judging, key, figures)
+    _score_few(judging)
     freedom = judging.tail.freedom()
     chances = dict(zip(judging.scores, _host_chances(judging, freedom), strict=True))
-    found = {host: q for host, q in q_values(chances).items() if q <= rate}
+    found = {
+        host: q
+        for host, q in q_values(chances).items()
+        if q <= rate and chances[host] <= _FALSE_ALARM
+    }
     outliers = []
     share = rate * len(found) / max(1, len(chances))
     for host, slow in _paths_of(judging, read, frozenset(found), freedom).items():
@@ -176,6 +175,8 @@ def find_outliers(read: Read, minimum: float = MINIMUM, rate: float = RATE) -> V
         outliers=sorted(outliers, key=lambda one: (one.q, -max(one.slower, 0.0), one.host)),
         judged=len(chances),
         unjudged={name: size for name, size in judging.sizes.items() if size < MIN_HOSTS},
+        uneven=[*judging.uneven.values()],
+        detectable=_detectable(judging, min(_FALSE_ALARM, rate / max(1, len(chances))), freedom),
     )
 
 
@@ -196,60 +197,111 @@ def _score(judging: _Judging, key: PathKey, figures: list[HostFigure]) -> None:
     models: dict[str, dict[str, list[HostFigure]]] = {}
     for figure in figures:
         models.setdefault(figure.model, {}).setdefault(figure.group, []).append(figure)
-    for groups in models.values():
+    for model, groups in models.items():
         for name, members in groups.items():
             judging.sizes[name] = max(judging.sizes.get(name, 0), len(members))
         large = {name: own for name, own in groups.items() if len(own) >= MIN_HOSTS}
         if not large:
             continue
-        for name, fit in _fits(large).items():
-            judging.fits[key, name] = fit
-            for figure in large[name]:
-                slower = fit.slower(key, figure)
-                score = slower / fit.errors(figure)[1]
-                scores = judging.scores.setdefault(figure.host, _Scores())
-                scores.add(score, slower, fit.freedom)
-                judging.tail.add(-score)
+        fits = _fits(judging, key, large)
+        if sum(map(len, large.values())) < _FEW_HOSTS:
+            judging.few.append((key, model, [*large.values()], fits))
+        else:
+            judging.score(key, large.values(), fits)
 
 
-def _excess_scatter(residuals: list[tuple[float, float]]) -> float:
-    """Return the scatter of residuals that their sampling errors do not explain, robustly.
+def _score_few(judging: _Judging) -> None:
+    """Score what has few hosts, by spreads that lean on those of like paths.
 
-    Of residuals over their whole standard deviation the median is that of a normal distribution;
-    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
-    1.17 / sqrt(n) is added.
+    The variance is the mean of a path's own, weighted by its degrees of freedom, and of what is
+    usual on paths of the same kind and metric (as in Smyth, Statistical Applications in Genetics
+    and Molecular Biology 3, 2004, with a weight that is given).
     """
-
-    def excess(variation: float) -> float:
-        scaled = (abs(r) / max(1e-9, math.hypot(s, variation)) for r, s in residuals)
-        return median(scaled) - _NORMAL
-
-    if excess(0.0) <= 0:
-        return 0.0
-    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
+    alike: dict[tuple[str, str, str], list[float]] = {}
+    for key, model, _, fits in judging.few:
+        (spread, *_) = {fit.spread for fit in fits.values()}
+        alike.setdefault((key.kind, key.metric, model), []).append(spread)
+    for key, model, groups, fits in judging.few:
+        spreads = alike[key.kind, key.metric, model]
+        if len(spreads) >= _LIKE_PATHS:
+            fits = {name: fit.leaning(median(spreads)) for name, fit in fits.items()}
+        judging.score(key, groups, fits)
 
 
-def _fits(groups: dict[str, list[HostFigure]]) -> dict[str, _Fit]:
-    """Fit the groups of one path and one machine model."""
+def _fits(judging: _Judging, key: PathKey, groups: dict[str, list[HostFigure]]) -> dict[str, _Fit]:
+    """Fit the groups of one path and one machine model, and note which of them is uneven."""
     errors = [error for own in groups.values() for one in own if (error := _own_error(one))]
     usual = median(errors) if errors else 0.0
     centres = {name: median(math.log(one.value) for one in own) for name, own in groups.items()}
-    residuals = []
-    for name, own in groups.items():
-        # A group's own median lies nearer to its members than the true centre does.
-        grow = math.sqrt(len(own) / (len(own) - 1))
-        for one in own:
-            apart = (math.log(one.value) - centres[name]) * grow
-            residuals.append((apart, max(_own_error(one) or 0.0, usual)))
-    spread = _excess_scatter(residuals)
-    freedom = max(1, int(_MAD_EFFICIENCY * (len(residuals) - len(groups))))
+    sign = 1 if METRICS[key.metric].better == "lower" else -1
+    slower = {
+        name: [sign * (math.log(one.value) - centres[name]) * _grown(own) for one in own]
+        for name, own in groups.items()
+    }
+    every = [one for own in slower.values() for one in own]
+    most_hosts = within(every)
+    spread = max(most_hosts, slow_side(every, judging.most))
+    spread = math.sqrt(max(0.0, spread**2 - usual**2))
+    freedom = max(1, round(EFFICIENCY * (len(every) - len(groups))))
+    bound = max(_APART * math.hypot(most_hosts, _ALIKE), math.log1p(judging.minimum))
+    for name, own in slower.items():
+        _note_uneven(judging, key, name, own, bound)
     return {
         name: _Fit(centres[name], spread, usual, len(own), freedom) for name, own in groups.items()
     }
+
+
+def _grown(members: list[HostFigure]) -> float:
+    """Return what makes up for a group's own median, which lies nearer to its members than the true
+    centre does."""
+    return math.sqrt(len(members) / (len(members) - 1))
+
+
+def _note_uneven(
+    judging: _Judging, key: PathKey, group: str, slower: list[float], bound: float
+) -> None:
+    """Note a group in which more hosts lie apart from the others than may be slow for a reason."""
+    apart = [one for one in slower if one > bound]
+    if len(apart) <= allowed(len(slower), judging.most):
+        return
+    before = judging.uneven.get(group)
+    paths = 1 + (before.paths if before else 0)
+    if before and before.hosts >= len(apart):
+        judging.uneven[group] = before.model_copy(update={"paths": paths})
+        return
+    judging.uneven[group] = Uneven(
+        **_fields_of(key),
+        group=group,
+        hosts=len(apart),
+        group_hosts=len(slower),
+        slower=_share(key, median(apart)),
+        paths=paths,
+    )
+
+
+def _detectable(judging: _Judging, chance_: float, freedom: int) -> list[Detectable]:
+    """Return by how much a host has to be slower on one path alone to be named, at most of its
+    groups; the largest first."""
+    tests = max((one.paths for one in judging.scores.values()), default=1)
+    tests *= 2 if tests > 1 else 1
+    found: dict[PathKey, float] = {}
+    for (key, _), fit in judging.fits.items():
+        whole = fit.errors(None)[1]
+        far = student_quantile(min(freedom, fit.freedom), min(1.0, 2 * chance_ / tests))
+        found[key] = max(found.get(key, 0.0), judging.minimum, _share(key, far * whole))
+    return [
+        Detectable(**_fields_of(key), slower=slower)
+        for key, slower in sorted(found.items(), key=lambda item: -item[1])
+    ]
+
+
+def _fields_of(key: PathKey) -> dict[str, Any]:
+    return {**key._asdict(), "pattern": json.loads(key.pattern)}
+
+
+def _share(key: PathKey, slower: float) -> float:
+    """Return a logarithm of how many times as slow as a share: of rates what is missing."""
+    return math.expm1(slower) if METRICS[key.metric].better == "lower" else -math.expm1(-slower)
 
 
 def _own_error(figure: HostFigure) -> float | None:
@@ -271,10 +323,10 @@ def chance(score: float, freedom: int) -> float:
 def _host_chances(judging: _Judging, freedom: int) -> Iterator[float]:
     """Yield each host's p value over its paths."""
     hosts = list(judging.scores.values())
-    means = _standardized_means(hosts)
+    means = _standardized_means(hosts, judging.most)
     tail = Tail()
     for mean in means:
-        tail.add(-mean)
+        tail.add(mean)
     of_means = tail.freedom(freedom)
     for scores, mean in zip(hosts, means, strict=True):
         slowest = scores.paths * chance(scores.worst, min(freedom, scores.freedom))
@@ -284,7 +336,7 @@ def _host_chances(judging: _Judging, freedom: int) -> Iterator[float]:
             yield min(1.0, 2 * min(slowest, chance(mean, min(of_means, scores.freedom))))
 
 
-def _standardized_means(hosts: list[_Scores]) -> list[float]:
+def _standardized_means(hosts: list[_Scores], most: float) -> list[float]:
     """Return the hosts' mean scores over their standard deviation, which the correlation of paths
     makes larger than independence would."""
     if not hosts:
@@ -293,7 +345,8 @@ def _standardized_means(hosts: list[_Scores]) -> list[float]:
     usual = median(one.paths for one in hosts)
     complete = [mean for mean, one in zip(means, hosts, strict=True) if one.paths >= usual]
     centre = median(complete)
-    variance = (_MAD * median(abs(mean - centre) for mean in complete)) ** 2
+    apart = [mean - centre for mean in complete]
+    variance = max(within(apart), slow_side(apart, most)) ** 2
     shared = 0.0
     if usual > 1:
         shared = min(1.0, max(0.0, (variance - 1 / usual) / (1 - 1 / usual)))
@@ -324,7 +377,7 @@ def _slow_path(key: PathKey, figure: HostFigure, fit: _Fit, freedom: int) -> Slo
     measured, whole = fit.errors(figure)
     half = _Z95 * measured
     return SlowPath(
-        **{**key._asdict(), "pattern": json.loads(key.pattern)},
+        **_fields_of(key),
         figure=figure.value,
         centre=math.exp(fit.centre),
         deviation=math.expm1(apart),

@@ -85,6 +85,13 @@ def gather(folder: Path, out: Path | None, output: Output) -> None:
 )
 @options.file_option("--junit", "Write JUnit XML too, for CI systems")
 @click.option(
+    "--most-drained",
+    metavar="SHARE",
+    default="5%",
+    help="Share of a group's hosts that may be slow for a reason, and of all hosts that may be "
+    "drained  [default: 5%]",
+)
+@click.option(
     "--drain", is_flag=True, help="Print the Slurm commands that drain hosts; run nothing"
 )
 @options.json_option
@@ -93,6 +100,7 @@ def check(
     expect: Path | None,
     by: str,
     minimum: str,
+    most_drained: str,
     junit: Path | None,
     drain: bool,
     output: Output,
@@ -102,16 +110,18 @@ def check(
     DIR is what 'tierscope fleet run' left, or a folder of run files. It is gathered first where
     that was not done. At a URL, as s3://bucket/fleet, are its tables. A host is named once, by the
     path on which it is most surely slower than its group, with what differs between it and the
-    others. Of the hosts that are named at most 5% are false alarms. Rules are those of 'tierscope
-    check'.
+    others. Of the hosts that are named at most 5% are false alarms. If more than --most-drained of
+    a group's hosts are slower than the others, the group itself is uneven, and the check says so in
+    place of naming them. Rules are those of 'tierscope check'.
 
     --drain drains hosts of which a figure is slower than its group, or misses its golden value,
-    by more than its interval. Those whose figures were disturbed or not measured, or have the bound
-    within their intervals, it names on stderr as inconclusive.
+    by more than its interval; none at all if these are more than --most-drained of the fleet. Those
+    whose figures were disturbed or not measured, or have the bound within their intervals, it names
+    on stderr as inconclusive.
 
     Exit status: 0 accepted, 1 a host is slower than its group or misses a golden value, 2 the
     request or a file is wrong: a rule that matches nothing on any host is, and then nothing is
-    drained, 3 nothing worse than inconclusive, or not measured in full.
+    drained, 3 nothing worse than inconclusive: not measured in full, or an uneven group.
 
     \b
     Examples:
@@ -123,17 +133,24 @@ def check(
     from tierscope.fleet.check import check_fleet
     from tierscope.fleet.outliers import outliers_of
     from tierscope.fleet.show import check_xml, drain_lines, inconclusive_line, show_check
+    from tierscope.plans.grammar import parse_share
 
     output = output.beside({"--junit": junit})
     output.check([path for path in (expect,) if path])
     if drain and output.printed != "tables":
         raise UserError("--drain prints commands only; name files, as --json=FILE, --junit FILE")
     rules, groups, share = _compared(expect, by, minimum)
+    with options.blaming("--most-drained"):
+        most = parse_share(most_drained, 0, 1)
     with waiting("checking") as say:
         _make_tables(place, expect)
-        verdict = outliers_of(place, by, groups, share)
+        verdict = outliers_of(place, by, groups, share, most=most)
         found = check_fleet(
-            place, verdict, rules, lambda done, of: say(f"golden values: {done} of {of} hosts")
+            place,
+            verdict,
+            rules,
+            most,
+            lambda done, of: say(f"golden values: {done} of {of} hosts"),
         )
     if junit is not None:
         write_output(junit, check_xml(found, place), "--junit")
@@ -145,6 +162,8 @@ def check(
     def tables(console: "Console") -> None:
         if drain:
             click.echo("".join(f"{line}\n" for line in drain_lines(found)), nl=False)
+            if found.withheld():
+                click.echo(f"tierscope: {found.withheld()}", err=True)
             if found.inconclusive():
                 click.echo(f"tierscope: {inconclusive_line(found.inconclusive())}", err=True)
         else:
@@ -158,7 +177,7 @@ def check(
     output.emit(in_json, tables)
     if found.accepted:
         return int(ExitCode.ALL_MEASURED)
-    return int(ExitCode.SOMETHING_FAILED if found.drain() else ExitCode.NOTHING_MEASURED)
+    return int(ExitCode.SOMETHING_FAILED if found.defective else ExitCode.NOTHING_MEASURED)
 
 
 @options.command()

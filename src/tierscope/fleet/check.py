@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tierscope.analysis.expect import Finding, Rule, check
-from tierscope.analysis.outliers import Outlier, Verdict
+from tierscope.analysis.outliers import MOST, Outlier, Verdict
+from tierscope.analysis.scatter import allowed
 from tierscope.fleet.groups import compress
 from tierscope.fleet.index import INDEX
 from tierscope.fleet.rows import run_files_below
@@ -60,6 +61,8 @@ class FleetCheck(Model):
     unmeasured: list[HostOf]
     """Hosts without all of their figures, with reasons."""
     verdict: Verdict
+    most_drained: float
+    """Share of the hosts that may be drained."""
     rules: Count
     """Number of golden values that each host has to meet."""
     unmet: list[Unmet]
@@ -71,12 +74,30 @@ class FleetCheck(Model):
 
     @property
     def accepted(self) -> bool:
-        """Whether nothing is wrong with any host."""
-        return not (self.unmeasured or self.verdict.outliers or self.unmet)
+        """Whether nothing is wrong with any host, and none could be overlooked in its group."""
+        verdict = self.verdict
+        return not (self.unmeasured or verdict.outliers or verdict.uneven or self.unmet)
+
+    @property
+    def defective(self) -> bool:
+        """Whether a host's figure is too slow beyond its interval."""
+        return bool(self._reasons())
 
     def drain(self) -> list[Drain]:
-        """Return the hosts of which a figure is too slow beyond its interval, by reason."""
-        return _by_reason(self._reasons())
+        """Return the hosts of which a figure is too slow beyond its interval, by reason; none where
+        they are more than may be drained."""
+        return [] if self.withheld() else _by_reason(self._reasons())
+
+    def withheld(self) -> str:
+        """Return why no host is drained though figures are too slow; empty: there is no reason."""
+        count = len(self._reasons())
+        if count <= allowed(self.hosts, self.most_drained):
+            return ""
+        return (
+            f"nothing is drained: {count} of {self.hosts} hosts are slower or miss golden values, "
+            f"more than --most-drained {self.most_drained:.0%}: the fleet is not homogeneous, or "
+            "the golden values do not fit it"
+        )
 
     def inconclusive(self) -> list[Drain]:
         """Return the hosts that are not accepted but not drained either, grouped by reason."""
@@ -134,7 +155,11 @@ def hosts_of(place: str) -> list[HostOf]:
 
 
 def check_fleet(
-    place: str, verdict: Verdict, rules: list[Rule], told: "Told" = lambda _done, _all: None
+    place: str,
+    verdict: Verdict,
+    rules: list[Rule],
+    most_drained: float = MOST,
+    told: "Told" = lambda _done, _all: None,
 ) -> FleetCheck:
     """Check a gathered fleet; golden values are compared run file by run file.
 
@@ -155,6 +180,7 @@ def check_fleet(
         hosts=len(hosts),
         unmeasured=[host for host in hosts if host.state != _MEASURED],
         verdict=verdict,
+        most_drained=most_drained,
         rules=len(rules),
         unmet=unmet,
         emulated=sum(bool(host.emulated) for host in hosts),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tierscope.analysis.outliers import (
     MINIMUM,
+    MOST,
     RATE,
     HostFigure,
     PathKey,
@@ -115,6 +116,7 @@ def outliers_of(
     groups: Mapping[str, str] | None = None,
     minimum: float = MINIMUM,
     rate: float = RATE,
+    most: float = MOST,
 ) -> Verdict:
     """Return the hosts of a gathered fleet that are slower than others of their group.
 
@@ -127,7 +129,7 @@ def outliers_of(
     database.execute("SET temp_directory = $place", {"place": tempfile.gettempdir()})
     group_hosts(database, by, groups)
     _import_specs(database)
-    verdict = find_outliers(lambda hosts: _figures(database, hosts), minimum, rate)
+    verdict = find_outliers(lambda hosts: _figures(database, hosts), minimum, rate, most)
     causes = likely_causes(database, [one.host for one in verdict.outliers])
     doubts = _doubts(database, verdict.outliers)
     named = [

@@ -9,6 +9,7 @@ from tierscope.fleet.check import Drain, FleetCheck
 from tierscope.fleet.gather import Gathered
 from tierscope.fleet.groups import compress
 from tierscope.model.errors import counted
+from tierscope.model.outlier import Detectable, Path, Uneven
 from tierscope.model.run import Figure
 from tierscope.report import figures
 from tierscope.report.compare import percent_text
@@ -96,15 +97,38 @@ def _outlier_text(one: Outlier) -> str:
     return f"{_path_text(one)}: {deviation_text(one.worst)}; likely cause: {cause}"
 
 
-def _path_text(one: Outlier) -> str:
-    worst = one.worst
-    keys = [*(key for key in _TELLING if key in worst.pattern), *worst.pattern]
+def uneven_text(one: Uneven) -> str:
+    """Return the sentence that a group is not homogeneous."""
+    more = f", and it is uneven on {one.paths - 1} more paths" if one.paths > 1 else ""
+    return (
+        f"{one.group} is not homogeneous: {one.hosts} of its {one.group_hosts} hosts are slower "
+        f"than the others, by {one.slower:.1%} (their median) on {_measured_text(one)}{more}; "
+        "--by compares hosts of one rack, switch or group"
+    )
+
+
+def detectable_text(losses: list[Detectable]) -> str:
+    """Return the sentence on the smallest losses that would have been named, by path."""
+    usual = losses[len(losses) // 2]
+    of_half = f"{usual.slower:.1%} on half of the paths, at most " if len(losses) > 1 else ""
+    return (
+        "smallest loss on one path alone for which a host would have been named: "
+        f"{of_half}{losses[0].slower:.1%} ({_measured_text(losses[0])})"
+    )
+
+
+def _measured_text(one: Path) -> str:
+    keys = [*(key for key in _TELLING if key in one.pattern), *one.pattern]
     words = [
-        label_of(key, worst.pattern[key], worst.kind)
+        label_of(key, one.pattern[key], one.kind)
         for key in dict.fromkeys(keys)
-        if worst.pattern[key] not in (None, "")
+        if one.pattern[key] not in (None, "")
     ]
-    said = f"{worst.path} {worst.kind}: {', '.join(words[:_MOST_WORDS])}"
+    return f"{one.path} {one.kind}: {', '.join(words[:_MOST_WORDS])}"
+
+
+def _path_text(one: Outlier) -> str:
+    said = _measured_text(one.worst)
     if one.together:
         return f"all {one.judged} paths together by {one.slower:.1%}; most surely {said}"
     more = len(one.paths) - 1
@@ -135,6 +159,10 @@ def _show_summary(console: Console, found: FleetCheck) -> None:
         )
     if found.emulated:
         note(console, f"{counted(found.emulated, 'host')} emulated: their figures mean nothing")
+    for uneven in verdict.uneven:
+        note(console, uneven_text(uneven))
+    if verdict.detectable:
+        note(console, detectable_text(verdict.detectable))
     if found.inconclusive():
         note(console, inconclusive_line(found.inconclusive()))
     slow = len(verdict.outliers)
@@ -187,6 +215,9 @@ def check_xml(found: FleetCheck, name: str) -> str:
     for outlier in found.verdict.outliers:
         said = _outlier_text(outlier)
         cases.append(Case("like its group", outlier.host, said, failure=said))
+    for uneven in found.verdict.uneven:
+        said = uneven_text(uneven)
+        cases.append(Case("like its group", uneven.group, said, error=said))
     for unmet in found.unmet:
         one = unmet.finding
         said = f"{one.path} {one.said}"

@@ -13,6 +13,7 @@ from tierscope.analysis.expect import OF_LIMIT, Rule, check
 from tierscope.analysis.outliers import MINIMUM
 from tierscope.fleet.index import read_index
 from tierscope.fleet.outliers import MODEL, group_hosts, outliers_of
+from tierscope.fleet.show import uneven_text
 from tierscope.fleet.tables import is_url, name_of, open_fleet
 from tierscope.fleet.together import together_in
 from tierscope.model.errors import UserError, shown
@@ -84,6 +85,7 @@ def read_view(
     small = [f"{name} ({hosts})" for name, hosts in verdict.unjudged.items()]
     if small:
         remarks.append(f"Too few hosts alike to judge any: {'; '.join(small)}.")
+    remarks += [f"{one[0].upper()}{one[1:]}." for one in map(uneven_text, verdict.uneven)]
     paths = [_with_golden(path, golden) for path in paths]
     return FleetView(
         name=index.plan if index else shown(name_of(place)),

@@ -49,8 +49,8 @@ class TogetherFigure(Model):
     """Type and source of the mounts that the target is on."""
 
 
-class SlowPath(Model):
-    """By how much a host is slower than its group on one path."""
+class Path(Model):
+    """What figures of hosts are compared on."""
 
     kind: str
     initiator: str
@@ -58,6 +58,16 @@ class SlowPath(Model):
     pattern: dict[str, Any]
     metric: str
     unit: str
+
+    @property
+    def path(self) -> str:
+        """As tables write it."""
+        return f"{self.initiator} → {self.target}"
+
+
+class SlowPath(Path):
+    """By how much a host is slower than its group on one path."""
+
     figure: float
     centre: float
     """Median of the group."""
@@ -69,10 +79,26 @@ class SlowPath(Model):
     p: float
     """One-sided, of this path alone."""
 
-    @property
-    def path(self) -> str:
-        """As tables write it."""
-        return f"{self.initiator} → {self.target}"
+
+class Uneven(Path):
+    """A group in which more hosts lie apart from the others than may be slow for a reason; on the
+    path with most of them."""
+
+    group: str
+    hosts: Count
+    """Those that lie apart."""
+    group_hosts: Count
+    slower: float
+    """By how much their median is slower than the group's, as a share."""
+    paths: Count
+    """On so many paths it is uneven."""
+
+
+class Detectable(Path):
+    """The smallest loss on this path alone for which a host would be named."""
+
+    slower: float
+    """As a share."""
 
 
 class Outlier(Model):
@@ -112,3 +138,6 @@ class Verdict(Model):
     """Hosts that were compared on a path at least."""
     unjudged: dict[str, Count]
     """Groups that are too small to compare anything in, with the most hosts that a path has."""
+    uneven: list[Uneven] = []
+    detectable: list[Detectable] = []
+    """The largest loss first."""
