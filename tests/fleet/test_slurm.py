@@ -91,7 +91,7 @@ def test_a_job_qualifies_its_nodes_and_slurm_takes_the_drain_commands(
     (slurm.folder / "golden.yaml").write_text(RULE.replace("BOUND", "900 TB/s"))
     status, said = slurm.batch(
         "--nodes=3", RECIPES / "qualify.sbatch", "plan.yaml",
-        TIERSCOPE=TIERSCOPE, OUT="out", GOLDEN="golden.yaml",
+        TIERSCOPE=TIERSCOPE, OUT="out", GOLDEN="golden.yaml", MOST_DRAINED="100%",
     )  # fmt: skip
     out = slurm.folder / "out"
     assert status == 1, f"nodes miss golden values: {said}"

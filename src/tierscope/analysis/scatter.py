@@ -67,8 +67,8 @@ def slow_side(slower: list[float], most: float) -> float:
 def _untied(values: list[float]) -> list[float]:
     """Return rounded values as if they had not been rounded: those that tie lie evenly apart.
 
-    The step is the least distance of two, but no figure is taken as rounded to more than 2%. Where less than half of the values tie with another one,
-    they were not rounded.
+    The step is the least distance of two, but at most 2%: no figure is rounded more. Where less
+    than half of the values tie with another one, they were not rounded.
     """
     counts = Counter(round(value, 9) for value in values)
     levels = sorted(counts)
