@@ -19,6 +19,7 @@ pytestmark = pytest.mark.testbed
 
 DRAM, HBM, CXL = 0, 2, 4
 WEIGHTS = Path("/sys/kernel/mm/mempolicy/weighted_interleave")
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +80,21 @@ def test_pages_are_in_the_shares_of_the_user(
 
 
 def test_pages_are_in_the_shares_of_the_kernels_weights(programs: Programs) -> None:
+    """Without huge pages, of which the kernel counts each as one."""
     nodes = [int(file.name[4:]) for file in WEIGHTS.glob("node*")]
-    before = {node: (WEIGHTS / f"node{node}").read_text() for node in nodes}
     shares = {node: 1 + node for node in nodes}
+    changed = {WEIGHTS / f"node{node}": str(shares[node]) for node in nodes}
+    changed |= {HUGE_PAGES: "never"}
+    before = {path: path.read_text() for path in changed}
+    before[HUGE_PAGES] = before[HUGE_PAGES].partition("[")[2].partition("]")[0]
     try:
-        for node, weight in shares.items():
-            (WEIGHTS / f"node{node}").write_text(str(weight))
+        for path, text in changed.items():
+            path.write_text(text)
         settings = environment("CE_IMPLICIT", CE_ALLOC="CE_ALLOC_BWAWARE")
         found, said = pages_by_cemalloc([programs.shares], settings)
     finally:
-        for node, weight in before.items():
-            (WEIGHTS / f"node{node}").write_text(weight)
+        for path, text in before.items():
+            path.write_text(text)
     named = said.strip().partition("by the kernel's weights, ")[2].split(", ")
     with_memory = {int(one.split()[1].rstrip(":")): int(one.split()[2]) for one in named}
     assert {DRAM, HBM} <= set(with_memory) <= set(nodes)
