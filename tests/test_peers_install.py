@@ -38,8 +38,9 @@ def test_each_program_starts_its_command_with_its_words(tmp_path: Path) -> None:
             subprocess.run(words, env=environment, capture_output=True, text=True, cwd=tmp_path)
             for words in ([name, "--no such"], [TIERSCOPE, *command.split(), "--no such"])
         )
-        assert (by_name.returncode, by_name.stderr) == (2, by_command.stderr), name
-        assert "such" in by_name.stderr
+        assert by_name.returncode == by_command.returncode != 0
+        assert by_name.stderr == by_command.stderr
+        assert by_name.stderr.startswith("tierscope: ")
     repeated = subprocess.run([TIERSCOPE, "peers", "install", tmp_path / "bin", "fio"],
                               env=environment, capture_output=True, text=True)  # fmt: skip
     assert (repeated.returncode, repeated.stdout.count("\n")) == (0, 1), "PATH has it"
