@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from counting_engine import HEADER, write_engine
 
 from forked import tierscope
 from tierscope.model.errors import UserError
@@ -28,28 +29,12 @@ from tierscope.peers.hmsdk.weights import groups_of, initiator_of
 TIERSCOPE = Path(sys.executable).with_name("tierscope")
 INFO, CSV = "bwprof.data/info.txt", "d/bwprof.csv"
 
-ENGINE = """#!{python}
-import json, sys, time
-if sys.argv[1] != "traffic":
-    sys.exit(9)
-print(json.dumps({{"sources": [{{"name": "memory controllers", "available": True, "detail": "",
-                                "reason": "", "remedy": ""}}]}}), flush=True)
-reads, writes = "uncore_imc_0/cas_count_read", "uncore_imc_0/cas_count_write"
-messages = "cxl_pmu_mem0.0/s2m_drs_memdata"
-for second, _ in enumerate(sys.stdin):
-    print(json.dumps({{"counts": [
-        {{"source": "x", "counter": name, "cpu": 0, "bytes": rate * second, "seconds": second}}
-        for name, rate in ((reads, 2e9), (writes, 5e8), (messages, 1e9))]}}), flush=True)
-"""
-HEADER = "Timestamp,SKT0-RD,SKT0-WR,SKT0-SUM,SKT0-CXLRD,SKT0-CXLWR,SKT0-CXLSUM"
-
 
 @pytest.fixture
 def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with an engine that counts 2 GB/s read and 0.5 GB/s written."""
     engine = tmp_path / "engine"
-    engine.write_text(ENGINE.format(python=sys.executable))
-    engine.chmod(0o755)
+    write_engine(engine)
     monkeypatch.setenv("TIERSCOPE_ENGINE", str(engine))
     monkeypatch.chdir(tmp_path)
     return tmp_path
