@@ -37,7 +37,7 @@ def install(folder: Path | None, names: tuple[str, ...], force: bool, output: Ou
     \b
     Examples:
       tierscope peers install
-      tierscope peers install ~/hmsdk/bin hmctl bwprof gen_migpol.py bwactl.py
+      tierscope peers install bin hmctl bwprof gen_migpol.py bwactl.py
       tierscope peers install bin && PATH="$PWD/bin:$PATH" gen_migpol.py --help
     """
     output.check()
