@@ -92,7 +92,7 @@ def test_dump_and_report_are_laid_out_as_hmsdk_s(counting: Path) -> None:
         "       0.00      2000.00       500.00      2500.00      1000.00            -            -",
         "       0.50      2000.00       500.00      2500.00      1000.00            -            -",
     ]
-    assert call("bwprof", "report", "-d", "d").stdout == SOCKET
+    assert call("bwprof", "report", "-d", "d").stdout == SOCKET + "\n"
     (counting / "d/info.txt").unlink()  # HMSDK's does not say when it began.
     assert "Read       2000.00          2.00" in call("bwprof", "report", "-d", "d").stdout
     dumped = json.loads(call("bwprof", "dump", "-d", "d", "--json").stdout)

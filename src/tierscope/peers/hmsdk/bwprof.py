@@ -309,7 +309,8 @@ class _Top:
             socket_text(socket, now, moved)
             for socket, now, moved in zip(self._sockets, rates, self._moved, strict=True)
         ]
-        click.echo(self._clear + "\n".join(texts), err=self._output.printed != "tables")
+        beside = self._output.printed != "tables"
+        click.echo(self._clear + "".join(texts), nl=False, err=beside)
 
 
 def _added(moved: Rates, rates: Rates, seconds: float | None) -> list[float | None]:
@@ -339,7 +340,7 @@ def socket_text(socket: int, rates: Rates, moved: Rates) -> str:
             shown = name if label == "Read" else ""
             values = f"{_cell(rates[column], 11)}  {_cell(moved[column], 12)}"
             lines.append(f"    {shown:<7}{label:<7}{values}{ratios}")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", ""])
 
 
 def _cell(value: float | None, width: int, form: str = "{:.2f}") -> str:
@@ -482,4 +483,4 @@ def _report_text(recording: Recording, start: str) -> str:
     for number, socket in enumerate(recording.sockets):
         columns = slice(number * len(COLUMNS), (number + 1) * len(COLUMNS))
         texts.append(socket_text(socket, rates[columns], moved[columns]))
-    return "\n".join(texts)
+    return "".join(texts)
