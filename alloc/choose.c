@@ -17,6 +17,8 @@
 enum { kThreadName = 16 };
 static const size_t kWorthReporting = UINT64_C(1) << 20;  // Bytes.
 
+bool (*follows_rules)(void);
+
 static const struct rules* rules;
 static struct wishes wished;
 static ts_arena* arenas[kMaxArenaLines];
@@ -109,7 +111,7 @@ void begin_choosing(const struct rules* read, struct wishes wishes) {
 }
 
 static uint64_t rules_of_thread(void) {
-  static _Thread_local struct thread_name name __attribute__((tls_model("initial-exec")));
+  static _Thread_local struct thread_name name;
   const unsigned changes = atomic_load_explicit(&name_changes, memory_order_relaxed);
   if (name.changes == changes) return name.fitting;
   char text[kThreadName + 1] = "";
@@ -156,7 +158,10 @@ static void count_use(const struct rule* rule, size_t size) {
 
 static ts_arena* arena_number(int number) { return number == kPlain ? NULL : arenas[number]; }
 
+static bool is_left_out(void) { return follows_rules != NULL && !follows_rules(); }
+
 struct choice choose(size_t size, const void* caller) {
+  if (is_left_out()) return (struct choice){.arena = NULL};
   struct site* site = NULL;
   if (rules->site_rules > 0 || wished.sites) site = site_of(caller);
   if (wished.sites) count_at_site(site, size);
@@ -169,6 +174,7 @@ struct choice choose(size_t size, const void* caller) {
 }
 
 ts_arena* choose_for_mapping(size_t size) {
+  if (is_left_out()) return NULL;
   for (int i = 0; i < rules->rule_count; ++i) {
     const struct rule* const rule = &rules->rules[i];
     if (rule->kind != kMapRule || size < rule->low || size > rule->high) continue;

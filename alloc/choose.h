@@ -20,6 +20,9 @@ bool make_arenas(const struct rules* rules, const char* source, char message[kMa
 // in use.
 void begin_choosing(const struct rules* rules, struct wishes wishes);
 
+// Whether rules apply to the calling thread at the moment. NULL: to all threads.
+extern bool (*follows_rules)(void);
+
 // Whether any rule is about blocks, or their sites are counted; and about mappings.
 bool chooses_blocks(void);
 bool chooses_mappings(void);

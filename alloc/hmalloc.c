@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "policy.h"
+#include "text.h"
 #include "tierscope_alloc.h"
 
 enum {
@@ -32,21 +34,8 @@ enum { kModes = sizeof kPrefixes / sizeof *kPrefixes };
 
 static ts_arena* pool;  // NULL: plain malloc.
 
-// Whether TIERSCOPE_ALLOC, words with blanks or commas between them, has this one.
-static bool is_asked_for(const char* word) {
-  static const char ends[] = ", ";
-  const size_t length = strlen(word);
-  const char* at = getenv("TIERSCOPE_ALLOC");
-  for (size_t found = 1; at != NULL && found != 0; at += found) {
-    at += strspn(at, ends);
-    found = strcspn(at, ends);
-    if (found == length && strncmp(at, word, length) == 0) return true;
-  }
-  return false;
-}
-
 static void refuse(const char* name, const char* value, const char* what) {
-  const bool strict = is_asked_for("strict");
+  const bool strict = has_word(getenv("TIERSCOPE_ALLOC"), "strict");
   dprintf(STDERR_FILENO, "libhmalloc: %s%s%.64s: %s%s\n", name, value != NULL ? "=" : "",
           value != NULL ? value : " is not set", what, strict ? "" : "; memory is not placed");
   if (strict) _exit(EXIT_FAILURE);
@@ -97,19 +86,6 @@ static ts_arena* create(int mode, char* nodes) {
   return ts_arena_create("hmalloc", even, 0, when_full);
 }
 
-static const char* reason(int error) {
-  switch (error) {
-    case ENODEV:
-      return "one of these nodes does not exist or has no memory";
-    case ENOTSUP:
-      return "this kernel has no such policy";
-    case EPERM:
-      return "a sandbox forbids memory policies (mbind)";
-    default:
-      return strerror(error);
-  }
-}
-
 __attribute__((constructor)) static void begin(void) {
   const char* const on = getenv("HMALLOC_JEMALLOC");
   const char* const mode_text = getenv("HMALLOC_MPOL_MODE");
@@ -131,13 +107,14 @@ __attribute__((constructor)) static void begin(void) {
            "it takes a decimal number whose bits are nodes (5: nodes 0 and 2), below 2^1024");
   } else {
     pool = create((int)mode, nodes);
-    if (pool == NULL) refuse("HMALLOC_NODEMASK", mask_text, reason(errno));
+    if (pool == NULL) refuse("HMALLOC_NODEMASK", mask_text, policy_reason(errno));
   }
   errno = error;
 }
 
 __attribute__((destructor)) static void finish(void) {
-  if (pool != NULL && is_asked_for("statistics")) ts_print_statistics(STDERR_FILENO, TS_TEXT);
+  if (pool != NULL && has_word(getenv("TIERSCOPE_ALLOC"), "statistics"))
+    ts_print_statistics(STDERR_FILENO, TS_TEXT);
 }
 
 void* hmalloc(size_t size) { return ts_malloc(pool, size); }

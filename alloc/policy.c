@@ -54,6 +54,19 @@ size_t page_bytes(void) {
   return machine.page;
 }
 
+const char* policy_reason(int error) {
+  switch (error) {
+    case ENODEV:
+      return "one of these nodes does not exist or has no memory";
+    case ENOTSUP:
+      return "this kernel has no such policy";
+    case EPERM:
+      return "a sandbox forbids memory policies (mbind)";
+    default:
+      return strerror(error);
+  }
+}
+
 bool policy_has_node(const unsigned long* mask, size_t node) {
   return node < kMaxNodes && (mask[node / kWordBits] >> (node % kWordBits) & 1) != 0;
 }

@@ -36,6 +36,9 @@ bool policy_read_nodes(struct policy* policy, const char* text, bool weighted);
 // Reads the text of ts_arena_create into *policy. False where it is none.
 bool policy_read(struct policy* policy, const char* text);
 
+// Says why an arena with a policy cannot be made, by ts_arena_create's errno.
+const char* policy_reason(int error);
+
 bool policy_has_node(const unsigned long* mask, size_t node);
 void policy_add_node(unsigned long* mask, size_t node);
 

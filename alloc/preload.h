@@ -4,7 +4,7 @@
 #define TIERSCOPE_ALLOC_PRELOAD_H
 
 // Above 0 while this thread is in the arenas' functions, whose own allocations are plain.
-extern _Thread_local int inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local int inside __attribute__((visibility("hidden")));
 
 // Evaluates a call of the arenas' functions.
 #define FROM_ARENAS(call)               \

@@ -23,7 +23,7 @@ static struct {
 static atomic_uint threads;
 
 static unsigned shard_of_thread(void) {
-  static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
+  static _Thread_local unsigned number;
   if (number == 0) number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
   return number % kShards;
 }

@@ -1,10 +1,11 @@
-// The preloaded allocator's settings, from the environment, and what it prints.
+// The preloaded allocator's settings, from the environment, and what it prints: settings.c, or, in
+// libcemalloc.so, cemalloc.c with variables of its own.
 #ifndef TIERSCOPE_ALLOC_SETTINGS_H
 #define TIERSCOPE_ALLOC_SETTINGS_H
 
 #include <stdbool.h>
 
-// Reads TIERSCOPE_ALLOC, TIERSCOPE_ALLOC_RULES and TIERSCOPE_ALLOC_JSON and makes the arenas.
+// Reads them (TIERSCOPE_ALLOC, TIERSCOPE_ALLOC_RULES, TIERSCOPE_ALLOC_JSON) and makes the arenas.
 // False: nothing was asked for, or something is wrong and was said.
 bool read_settings(void);
 

@@ -64,6 +64,17 @@ const char* value_of(const char* word, const char* name) {
   return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
 }
 
+bool has_word(const char* list, const char* word) {
+  static const char ends[] = ", ";
+  const size_t length = strlen(word);
+  for (size_t found = 1; list != NULL && found != 0; list += found) {
+    list += strspn(list, ends);
+    found = strcspn(list, ends);
+    if (found == length && strncmp(list, word, length) == 0) return true;
+  }
+  return false;
+}
+
 bool fits_glob(const char* glob, const char* name) {
   const char* star = NULL;
   const char* from = NULL;

@@ -27,6 +27,9 @@ bool is_size(const char* text, size_t* size);
 // Returns VALUE of NAME=VALUE, NULL of other words.
 const char* value_of(const char* word, const char* name);
 
+// Whether a list, words with blanks or commas between them, has this word; NULL has none.
+bool has_word(const char* list, const char* word);
+
 // Whether a name fits a glob: * stands for any characters, ? for any one.
 bool fits_glob(const char* glob, const char* name);
 

@@ -3,6 +3,8 @@
 #   libtierscope-alloc.so          programs link it, or open it with dlopen; exports ts_*
 #   libtierscope-alloc-preload.so  preloaded: replaces malloc by rules; exports that and ts_*
 #   libhmalloc.so                  HMSDK's name and interface; exports its functions only
+#   libcemalloc.so                 the same of HMSDK's earlier library, which replaces malloc, too
+#   libcemallocjava.so             its functions for Java
 
 # Several build folders share one build of jemalloc.
 set(TIERSCOPE_JEMALLOC "${CMAKE_SOURCE_DIR}/build/jemalloc" CACHE PATH "Where jemalloc is, or is built")
@@ -39,7 +41,8 @@ function(add_allocator_core name)
 endfunction()
 
 # By descriptors, the default on Arm: dlopen can open the library.
-add_allocator_core(tierscope-alloc-core $<$<BOOL:${TIERSCOPE_TLS_DESCRIPTORS}>:-mtls-dialect=gnu2>)
+set(by_descriptors $<$<BOOL:${TIERSCOPE_TLS_DESCRIPTORS}>:-mtls-dialect=gnu2>)
+add_allocator_core(tierscope-alloc-core ${by_descriptors})
 
 # A shared object that exports what EXPORTS names ("ts_*;malloc") and nothing else.
 function(add_allocator name)
@@ -59,22 +62,33 @@ endfunction()
 # plain.c: what is in no arena comes from the program's malloc. The preloaded library is that malloc.
 if(NOT sanitizers)
   add_allocator(tierscope-alloc CORE tierscope-alloc-core SOURCES alloc/plain.c EXPORTS "ts_*")
-  add_allocator(hmalloc CORE tierscope-alloc-core SOURCES alloc/hmalloc.c alloc/plain.c
+  add_allocator(hmalloc CORE tierscope-alloc-core SOURCES alloc/hmalloc.c alloc/plain.c alloc/text.c
     EXPORTS hmalloc hfree hcalloc hrealloc haligned_alloc hposix_memalign hmmap hmunmap
             hmalloc_usable_size)
+  # What stands in front of the program's malloc and mmap.
+  set(hooks alloc/choose.c alloc/next.c alloc/preload.c alloc/preload_maps.c alloc/ratio.c
+            alloc/rules.c alloc/sites.c alloc/symbols.c alloc/text.c)
+  set(hooked malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc
+             pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
+             dlclose)
   # What is preloaded is there when threads begin: one instruction finds its variables.
   add_allocator_core(tierscope-alloc-core-preloaded -ftls-model=initial-exec)
   add_allocator(tierscope-alloc-preload CORE tierscope-alloc-core-preloaded
-    SOURCES alloc/choose.c alloc/next.c alloc/preload.c alloc/preload_maps.c alloc/ratio.c
-            alloc/rules.c alloc/settings.c alloc/sites.c alloc/symbols.c alloc/text.c
-    EXPORTS "ts_*" malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc
-            pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
-            dlclose)
+    SOURCES ${hooks} alloc/settings.c EXPORTS "ts_*" ${hooked})
+  target_compile_options(tierscope-alloc-preload PRIVATE -ftls-model=initial-exec)
+  # Preloaded, linked, or opened by dlopen. Named as HMSDK's build names it.
+  add_allocator(cemalloc CORE tierscope-alloc-core SOURCES ${hooks} alloc/cemalloc.c
+    EXPORTS "cxl_*" EnableExplicitIndicator SetCxlMemory SetHostMemory GetMemoryMode ${hooked})
+  target_compile_options(cemalloc PRIVATE ${by_descriptors})
+  set_target_properties(cemalloc PROPERTIES VERSION 1.1)
+  add_allocator(cemallocjava CORE cemalloc SOURCES alloc/cemalloc_java.c EXPORTS "Java_cemalloc_*")
+  set_target_properties(cemallocjava PROPERTIES INSTALL_RPATH $ORIGIN)
   # What the arenas and jemalloc map is not for the rules: see next.c.
-  target_link_options(tierscope-alloc-preload PRIVATE -Wl,--wrap=mmap -Wl,--wrap=mremap
-                      -Wl,--wrap=munmap)
-  install(FILES alloc/tierscope_alloc.h alloc/tierscope_alloc.hpp alloc/hmalloc.h
-          DESTINATION tierscope/_include COMPONENT alloc)
+  foreach(library tierscope-alloc-preload cemalloc)
+    target_link_options(${library} PRIVATE -Wl,--wrap=mmap -Wl,--wrap=mremap -Wl,--wrap=munmap)
+  endforeach()
+  install(FILES alloc/tierscope_alloc.h alloc/tierscope_alloc.hpp alloc/cemalloc.h
+          alloc/hmalloc.h DESTINATION tierscope/_include COMPONENT alloc)
 endif()
 
 # The parser of the preloaded library's rules, and its arithmetic, for tests alone.

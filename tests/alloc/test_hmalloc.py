@@ -104,7 +104,7 @@ def test_the_header_is_cpp_too(tmp_path: Path) -> None:
 
 def test_the_documents_commands_build_and_run_a_program(tmp_path: Path) -> None:
     document = (Path(__file__).parents[2] / "docs/allocator.md").read_text()
-    (built,) = re.findall(r"`(cc program\.c [^`]*)`", document)
+    (built,) = re.findall(r"`(cc program\.c [^`]*--hmalloc[^`]*)`", document)
     (started,) = re.findall(r"^(LD_LIBRARY_PATH=.* hmctl .*)$", document, re.MULTILINE)
     (tmp_path / "program.c").write_text(SOURCE.read_text())
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -252,6 +252,7 @@ _MAY_WRITE = {
     "engine/prefetchers.py": "registers of the CPU",
     "place/weights.py": "the kernel's interleave weights",
     "place/saved_state.py": "settings to restore, and the lock on them",
+    "cli/peers.py": "launchers, which are executable and never written through a link",
     "peers/hmsdk/bwprof.py": "files in a directory that it made, which grow line by line",
     "place/memory_file.py": "the file in memory that a policy is for",
     "kinds/effect/measurer.py": "what programs print, kept where asked",

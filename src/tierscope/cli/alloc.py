@@ -146,9 +146,12 @@ def sites(json: str | None, command: tuple[str, ...]) -> int:
 @click.option("--compile", "only", flag_value="compile", help="Only the compiler's options")
 @click.option("--link", "only", flag_value="link", help="Only the linker's options")
 @click.option("--libdir", "only", flag_value="libdir", help="Only the libraries' folder")
-@click.option("--hmalloc", is_flag=True, help="For libhmalloc.so, HMSDK's interface")
+@click.option("--hmalloc", "library", flag_value="hmalloc", help="For libhmalloc.so, HMSDK's")
+@click.option(
+    "--cemalloc", "library", flag_value="cemalloc", help="For libcemalloc.so, of HMSDK 1.1 and 2.0"
+)
 @options.json_option
-def flags(only: str | None, hmalloc: bool, output: Output) -> int:
+def flags(only: str | None, library: str | None, output: Output) -> int:
     """Print the options that compile a program with the allocator and link it.
 
     \b
@@ -161,7 +164,7 @@ def flags(only: str | None, hmalloc: bool, output: Output) -> int:
 
     parts = {
         "compile": " ".join(compile_flags()),
-        "link": " ".join(link_flags("hmalloc" if hmalloc else "tierscope-alloc")),
+        "link": " ".join(link_flags(library or "tierscope-alloc")),
         "libdir": str(libraries()),
     }
     text = parts[only] if only else f"{parts['compile']} {parts['link']}"

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from tierscope.cli.parsing import Entry, LazyGroup
 from tierscope.kinds.registry import DEVICES, KINDS, MEMORY, Kind
-from tierscope.peers.registry import IMPORTERS, OTHER_TOOLS, PEERS, Peer, imported_programs
+from tierscope.peers.registry import (
+    IMPORTERS,
+    OTHER_TOOLS,
+    PEERS,
+    PROGRAMS,
+    Peer,
+    imported_programs,
+)
 from tierscope.suites.registry import SUITES
 from tierscope.suites.suite import Suite
 
@@ -30,7 +37,7 @@ def root_entries() -> list[Entry]:
         _written("matrix", "Measure every initiator against every target.", MEMORY),
         _written("pmdk", "Measure the cost of PMDK over plain memory.", MEMORY, group="pmem"),
         _written("stream", "Measure Copy, Scale, Add and Triad by STREAM's rules.", MEMORY,
-                 group="peer"),
+                 group="peers"),
         _of_kind("checkpoint"),
         _written("fleet", "Measure many hosts at once, and find the slow ones.", DEVICES),
         _written("place", "Place the pages of programs, processes and files.", ACT),
@@ -64,8 +71,10 @@ def root_entries() -> list[Entry]:
         *_group("memory", "More of memory", MEMORY, rows),
         *_group("pmem", "Persistent memory", MEMORY, rows),
         *_group("runs", "Keep, search and exchange runs", LOOK, rows),
-        *_group("peer", "Commands of other tools, with their options and files", OTHER_TOOLS, rows),
-    ]
+        *_group("peers", "Commands of other tools, with their options and files", OTHER_TOOLS, rows,
+                _written("install", f"Put programs on PATH: {', '.join(PROGRAMS)}.", OTHER_TOOLS,
+                         "peers:install")),
+    ]  # fmt: skip
 
 
 def gpu_entries() -> list[Entry]:
@@ -127,27 +136,34 @@ def _import_entry() -> list[Entry]:
     return [_written("import", summary, LOOK, "import_:import_", group="runs")] if IMPORTERS else []
 
 
-def _group(name: str, title: str, heading: str, rows: list[Entry]) -> list[Entry]:
-    """Return the command that lists those of ``rows`` that are of a group, if there are any."""
+def _group(name: str, title: str, heading: str, rows: list[Entry], *further: Entry) -> list[Entry]:
+    """Return the command that lists those of ``rows`` that are of a group, if there are any.
+
+    ``further`` commands are called with the group's name only.
+    """
     entries = [entry for entry in rows if entry.group == name]
     summary = f"{title}: {', '.join(entry.name for entry in entries)}."
-    load = partial(_group_command, name, summary, entries)
+    load = partial(_group_command, name, summary, entries, further)
     return [Entry(name, summary, heading, load)] if entries else []
 
 
-def _group_command(name: str, summary: str, entries: list[Entry]) -> "click.Command":
+def _group_command(
+    name: str, summary: str, entries: list[Entry], further: tuple[Entry, ...]
+) -> "click.Command":
     from tierscope.cli.options import SETTINGS
 
     first = entries[0].name
+    but = f" but {', '.join(entry.name for entry in further)}" if further else ""
+    more = "".join(f"\n      tierscope {name} {one.name}" for one in further)
     text = f"""{summary}
 
-    Each is a command of its own, too: `tierscope {first}` is `tierscope {name} {first}`.
+    Each{but} is a command of its own, too: `tierscope {first}` is `tierscope {name} {first}`.
 
     \b
-    Example:
-      tierscope {name} {first} --help
+    Example{"s" * bool(further)}:
+      tierscope {name} {first} --help{more}
     """
-    return LazyGroup(name, entries=entries, help=text, context_settings=SETTINGS)
+    return LazyGroup(name, entries=[*entries, *further], help=text, context_settings=SETTINGS)
 
 
 def _of_peers() -> list[Entry]:

@@ -32,8 +32,18 @@ class Command:
     summary: str
     heading: str = OTHER_TOOLS
     """The heading of ``tierscope --help-all`` that lists it."""
-    group: str = "peer"
+    group: str = "peers"
     """The group of commands whose ``--help`` lists it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the peer's that a command takes the place of: its options, files and output."""
+
+    name: str
+    """Its name on PATH."""
+    command: str
+    """The words after ``tierscope``."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,7 @@ class Peer:
     name: str
     """Name of the folder."""
     commands: tuple[Command, ...] = ()
+    programs: tuple[Program, ...] = ()
     suites: tuple[Suite, ...] = ()
     importer: Importer | None = None
     export: Export | None = None
@@ -107,7 +118,7 @@ _ROWS = (
             Suite(
                 "mess",
                 "Measure bandwidth-latency curves for each share of reads, as Mess does.",
-                group="peer",
+                group="peers",
                 form_module="peers.mess.plan",
             ),
         ),
@@ -149,6 +160,7 @@ _ROWS = (
     Peer(
         "mlc",
         (Command("mlc", "Measure memory with the options and text of Intel's MLC."),),
+        (Program("mlc", "mlc"),),
         suites=(
             Suite(
                 "peak-injection",
@@ -161,6 +173,7 @@ _ROWS = (
     Peer(
         "nvbandwidth",
         (Command("nvbandwidth", "Run nvbandwidth's test cases, with its output."),),
+        (Program("nvbandwidth", "nvbandwidth"),),
         suites=(
             Suite(
                 "nvbandwidth",
@@ -173,20 +186,39 @@ _ROWS = (
     Peer(
         "gdsio",
         (Command("gdsio", "Measure storage with gdsio's flags, job files and output."),),
+        (Program("gdsio", "gdsio"),),
         assignment=Export("FILE", "With --assign: a gdsio job file, each GPU with its drive"),
     ),
-    Peer("fio", (Command("fio", "Measure storage with fio's job files, options and output."),)),
-    Peer("gds_stats", (Command("gds-stats", "Show what a process moved through cuFile."),)),
+    Peer(
+        "fio",
+        (Command("fio", "Measure storage with fio's job files, options and output."),),
+        (Program("fio", "fio"),),
+    ),
+    Peer(
+        "gds_stats",
+        (Command("gds-stats", "Show what a process moved through cuFile."),),
+        (Program("gds_stats", "gds-stats"),),
+    ),
     Peer(
         "hmsdk",
         (
             Command("hmsdk", "Run HMSDK's programs, with their options and files."),
             Command("hmctl", "Start a program with hmctl's options and environment."),
         ),
+        (
+            Program("hmctl", "hmctl"),
+            Program("gen_migpol.py", "hmsdk gen_migpol"),
+            # HMSDK 3.0 has it as another name of gen_migpol.py.
+            Program("gen_config.py", "hmsdk gen_migpol"),
+            Program("bwactl.py", "hmsdk bwactl"),
+            Program("bwprof", "hmsdk bwprof"),
+        ),
     ),
 )
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ROWS}
 """Peers by folder, in display order."""
+PROGRAMS = {program.name: program.command for peer in _ROWS for program in peer.programs}
+"""What ``tierscope peers install`` writes: names on PATH, and the words after ``tierscope``."""
 IMPORTERS = {peer.name: peer.importer for peer in _ROWS if peer.importer}
 """Files that ``tierscope import`` reads, by its argument."""
 EXPORTS = {peer.name: peer.export for peer in _ROWS if peer.export}

@@ -1,27 +1,24 @@
 """HMSDK's bwactl: kernel weights from a matrix of bandwidths."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli.measure import planned, progress_of
 from tierscope.cli.output import Output
 from tierscope.machine.discover import discover
-from tierscope.machine.hwloc import read_hwloc
-from tierscope.model.errors import UserError, shown
+from tierscope.model.errors import ExitCode, UserError, shown
 from tierscope.model.topology import Topology
 from tierscope.peers.drop_in import errors_at
+from tierscope.peers.hmsdk.lstopo import read_lstopo
 from tierscope.peers.hmsdk.weights import Group, groups_of, initiator_of, parse_groups, weigh
 from tierscope.peers.mlc_text import Matrix, parse_matrix
 from tierscope.place import weights as kernel
+from tierscope.place.features import WEIGHTS
 from tierscope.plans.request import Request
 from tierscope.runs.measure import measure
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MAX_BYTES = 1 << 24
 _EXACT = 1e-9
@@ -38,7 +35,10 @@ def set_weights(
 ) -> int:
     """Compute the weights of each group, print them, and write them where that is possible."""
     output.check([path for path in (mlc_file, lstopo_file) if path])
-    machine = read_hwloc(lstopo_file) if lstopo_file else None
+    machine = None
+    if lstopo_file:
+        with errors_at("--lstopo-file"):
+            machine = read_lstopo(lstopo_file)
     nodes = _groups(grouping, machine)
     if machine is None and mlc_file is None:
         machine = discover()
@@ -56,20 +56,16 @@ def set_weights(
     if written:
         kernel.apply(weights)
     found = {"groups": [_json(group) for group in groups], "written": written}
-
-    def tables(_console: "Console") -> None:
-        for group in groups:
-            click.echo("\n".join(_lines(group)))
-        if written:
-            click.echo("written, and read back")
-            return
-        why = "" if dry_run else _why_not()
-        click.echo(f"not written{why}; as root:")
-        for command in kernel.commands(weights):
-            click.echo(f"  {command}")
-
-    output.emit(found, tables)
-    return 0
+    output.emit(found, _text_of(groups))
+    for group in groups:
+        click.echo(_note(group), err=True)
+    if written:
+        click.echo("written, and read back", err=True)
+        return 0
+    if dry_run:
+        return 0
+    click.echo(f"not written{_why_not()}; run it, or these lines, as root", err=True)
+    return ExitCode.SOMETHING_FAILED
 
 
 def _groups(text: str | None, machine: Topology | None) -> list[list[int]]:
@@ -77,6 +73,17 @@ def _groups(text: str | None, machine: Topology | None) -> list[list[int]]:
         return groups_of(machine or discover())
     with errors_at("--topology"):
         return parse_groups(text)
+
+
+def _text_of(groups: Sequence[Group]) -> str:
+    """Return the text of HMSDK's bwactl, whose lines a shell executes."""
+    lines = ["Bandwidth ratio for all NUMA nodes"]
+    for group in groups:
+        lines.append(f"from node{group.initiator} compute cores:")
+        lines += [
+            f"   echo {weight} > {WEIGHTS}/node{node}" for node, weight in group.weights.items()
+        ]
+    return "\n".join(lines)
 
 
 def _text(path: Path) -> str:
@@ -124,13 +131,12 @@ def _why_not() -> str:
     )
 
 
-def _lines(group: Group) -> Iterator[str]:
-    """Yield bandwidths and weights of a group as text."""
+def _note(group: Group) -> str:
     rates = ", ".join(f"node {n} at {rate / 1e9:.4g} GB/s" for n, rate in group.bandwidths.items())
-    yield f"CPUs of node {group.initiator} read {rates}"
-    weights = kernel.table_words(group.weights)
+    if len(group.weights) == 1:
+        return f"CPUs of node {group.initiator} read {rates}"
     how = f"the ratio is off by {group.error:.2%}" if group.error > _EXACT else "the exact ratio"
-    yield f"  weights: {weights} ({how})" if len(group.weights) > 1 else f"  weights: {weights}"
+    return f"CPUs of node {group.initiator} read {rates}: {how}"
 
 
 def _json(group: Group) -> dict[str, object]:

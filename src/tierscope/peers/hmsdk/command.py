@@ -11,11 +11,17 @@ from tierscope.cli.parsing import Entry, LazyGroup
 
 _COMMANDS = ("record", "top", "dump", "report", "info", "help")
 _NODE = click.IntRange(0, 1023)
+_TWO_ENDS = (
+    "HMSDK 2.0's; name both ends, as since 3.0: -m FAST_TIER SLOW_TIER, or -d SRC DEST and "
+    "-p SRC DEST"
+)
 
 
 @options.command("bwactl")
 @options.file_option("--mlc-file", "MLC's matrix of bandwidths  [default: measure one]")
-@options.file_option("--lstopo-file", "lstopo's XML  [default: this machine]")
+@options.file_option(
+    "--lstopo-file", "Text of lstopo-no-graphics -p, or lstopo's XML  [default: this machine]"
+)
 @click.option(
     "--topology",
     metavar="GROUPS",
@@ -43,13 +49,15 @@ def bwactl(
     """Set the kernel's interleave weights in proportion to bandwidths, as HMSDK's bwactl does.
 
     Bandwidths are read from MLC's output, or measured: reads of each group's CPUs from each of its
-    nodes. Writing weights needs root and Linux 6.9; without them the commands are printed.
-    'tierscope place weights --revert' restores the weights that were replaced.
+    nodes. The lines on stdout are HMSDK's, and commands of a shell. Writing weights needs root and
+    Linux 6.9. 'tierscope place weights --revert' restores the weights that were replaced.
+
+    Exit status: 1 where weights could not be written.
 
     \b
     Examples:
       tierscope hmsdk bwactl --dry-run
-      tierscope hmsdk bwactl --mlc-file mlc.txt --lstopo-file lstopo.xml
+      tierscope hmsdk bwactl --mlc-file mlc.txt --lstopo-file lstopo.txt
       tierscope hmsdk bwactl --mlc-file mlc.txt --topology "[[0,2],[1,3]]" --dry-run
     """
     from tierscope.peers.hmsdk.bwactl import set_weights
@@ -58,15 +66,19 @@ def bwactl(
 
 
 @options.command("bwprof")
-@click.argument("command", type=click.Choice(_COMMANDS), metavar="|".join(_COMMANDS))
+@click.argument(
+    "command", type=click.Choice(_COMMANDS), metavar="|".join(_COMMANDS), default="help"
+)
+@click.argument("program", metavar="[-- PROGRAM [ARGUMENT]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "-i", "--interval", metavar="SECONDS", default="1", help="Time between lines  [default: 1]"
+    "-i", "--interval", metavar="SECONDS", default="2", help="Time between lines  [default: 2]"
 )
 @click.option(
     "-s", "--socket", metavar="N", type=click.IntRange(0), help="One socket  [default: all]"
 )
 @click.option(
     "-d",
+    "--data-dir",
     "--dir",
     "directory",
     metavar="DIR",
@@ -74,13 +86,14 @@ def bwactl(
     default="bwprof.data",
     help="Directory of the recording  [default: bwprof.data]",
 )
-@click.option("--top", is_flag=True, help="Show each line, too")
+@click.option("--top", is_flag=True, help="With record: show each line, too")
 @click.option("--duration", metavar="TIME", help="How long to record  [default: until Ctrl-C]")
 @options.json_option
 @click.pass_context
 def bwprof(
     context: click.Context,
     command: str,
+    program: tuple[str, ...],
     interval: str,
     socket: int | None,
     directory: Path,
@@ -90,25 +103,30 @@ def bwprof(
 ) -> int:
     """Record memory bandwidth by socket, of DRAM and of CXL devices, as HMSDK's bwprof does.
 
-    record writes DIR/bwprof.csv (MB/s) and DIR/info.txt; an earlier DIR becomes DIR.old. top shows
-    the same and records nothing. dump prints the CSV, report its means, info the machine.
+    record writes DIR/bwprof.csv (seconds of the monotonic clock, MB/s) and DIR/info.txt, while
+    PROGRAM runs, or until Ctrl-C; an earlier DIR becomes DIR.old. top shows the same and records
+    nothing. dump prints what was recorded, report its means and sums, info the machine. What is not
+    counted is empty, or -.
 
     \b
     Examples:
-      tierscope hmsdk bwprof record -i 1 --top
+      tierscope hmsdk bwprof record -i 1 --top -- ./server --its-own-options
       tierscope hmsdk bwprof record -s 0 -d before --duration 60s
       tierscope hmsdk bwprof report -d before
       tierscope hmsdk bwprof help
     """
-    from tierscope.peers.hmsdk.bwprof import record, show
+    from tierscope.model.errors import UserError
+    from tierscope.peers.hmsdk.bwprof import Asked, record, show
 
-    if command == "help":
-        click.echo(context.get_help())
-        return 0
     if command in ("record", "top"):
         kept = directory if command == "record" else None
         shown = top or command == "top"
-        return record(interval, duration, socket, kept, shown, output)
+        return record(Asked(interval, duration, socket, program), kept, shown, output)
+    if program:
+        raise UserError(f"bwprof {command} starts no program: leave '{program[0]}' out")
+    if command == "help":
+        click.echo(context.get_help())
+        return 0
     return show(command, directory, output)
 
 
@@ -132,7 +150,12 @@ def _ways(
     "-s", "--region-max-size", "most", metavar="SIZE",
     help="Cut larger regions, as in 1G; each piece gets a kdamond",
 )  # fmt: skip
-@options.file_option("-o", "Write the policy to a file", metavar="FILE")
+@click.option(
+    "-o", "--output", "out", metavar="FILE", type=options.PATH, help="Write the policy to a file"
+)
+@options.moved_option("-c", _TWO_ENDS)
+@options.moved_option("--cxl_nodes", _TWO_ENDS)
+@options.moved_option("--dram_nodes", _TWO_ENDS)
 @options.json_option
 def gen_migpol(
     demotions: tuple[tuple[int, int], ...],
@@ -140,7 +163,7 @@ def gen_migpol(
     both: tuple[tuple[int, int], ...],
     everything: bool,
     most: str | None,
-    o: Path | None,
+    out: Path | None,
     output: Output,
 ) -> None:
     """Write a migration policy as HMSDK's gen_migpol does: YAML that damo and 'tier start' read.
@@ -152,7 +175,7 @@ def gen_migpol(
     """
     from tierscope.peers.hmsdk.gen_migpol import Ways, write_policy
 
-    write_policy(Ways(demotions, promotions, both), everything, most, o, output)
+    write_policy(Ways(demotions, promotions, both), everything, most, out, output)
 
 
 _ENTRIES = (
