@@ -65,8 +65,8 @@ if(NOT sanitizers)
   # What is preloaded is there when threads begin: one instruction finds its variables.
   add_allocator_core(tierscope-alloc-core-preloaded -ftls-model=initial-exec)
   add_allocator(tierscope-alloc-preload CORE tierscope-alloc-core-preloaded
-    SOURCES alloc/choose.c alloc/next.c alloc/preload.c alloc/preload_maps.c alloc/ratio.c
-            alloc/rules.c alloc/settings.c alloc/sites.c alloc/symbols.c alloc/text.c
+    SOURCES alloc/choose.c alloc/heat.c alloc/next.c alloc/preload.c alloc/preload_maps.c
+            alloc/ratio.c alloc/rules.c alloc/settings.c alloc/sites.c alloc/symbols.c alloc/text.c
     EXPORTS "ts_*" malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc
             pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
             dlclose)

@@ -40,6 +40,7 @@ from tierscope.model.event import (
 )
 from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
+from tierscope.place.allocator import environment_for
 from tierscope.place.huge_pages import huge_pages
 from tierscope.place.launch import Mechanism, decide, preloading, start
 from tierscope.place.look import Look
@@ -107,17 +108,22 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     would ignore the library that has to do it.
     """
     encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+    # A program that is not there is refused by exec, with the reason.
+    found = shutil.which(program, path=environment.get("PATH"))
+    path = Path(found).absolute() if found else None
+    executable = None
+    if settings.alloc and path:
+        executable = path
+        encoded = _with_rules(path, settings.alloc, encoded)
     if settings.mode is None:
-        return Placed(environment=encoded)
+        return Placed(environment=encoded, executable=executable)
     nodes, weights = tuple(settings.nodes), tuple(settings.weights)
     asked = Policy(settings.mode, nodes, weights, settings.balancing)
     launch = decide(asked)
     if asked.mode == "weighted" and launch.mechanism == "kernel":
         weights = kernel_weights(nodes)
-    executable = None
-    # A program that is not there is refused by exec, with the reason.
-    if launch.setting and (found := shutil.which(program, path=environment.get("PATH"))):
-        executable = Path(found).absolute()
+    if launch.setting and path:
+        executable = path
         try:
             encoded = preloading(launch, asked, executable, encoded)
         except UserError as error:
@@ -125,6 +131,13 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     return Placed(
         asked, launch.policy, encoded, executable, launch.mechanism, weights, tuple(launch.notes)
     )
+
+
+def _with_rules(program: Path, rules: str, environment: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    try:
+        return environment_for(program, rules, ["strict"], None, environment)
+    except UserError as error:
+        raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
 
 
 def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
@@ -463,7 +476,8 @@ def _repetition_of(
     )
     notes = [*ran.placed.notes, *ran.notes]
     stray = not_held(ran.placed, ran.bytes_by_node, ran.threads)
-    if stray and not spec.settings.tier:  # tiering is there to move it
+    # Tiering is there to move it, and rules to have parts of it elsewhere.
+    if stray and not spec.settings.tier and not spec.settings.alloc:
         notes.append(stray)
     counted = [Distribution(metric="gc_pause", samples=[_histogram(pauses)])] if pauses else None
     series = Series(

@@ -22,6 +22,7 @@ from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups, tiering
+from tierscope.place.allocator import check_rules, rules_file
 from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
@@ -75,7 +76,7 @@ _NAME_LENGTH = 40
 _FORMS = (
     "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
     "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
+    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, env:A=B"
 )
 _WORDS = {
     "mode": rf"({'|'.join(MODES)})",
@@ -83,11 +84,12 @@ _WORDS = {
     "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
     "tier": "tier:(.+)",
     "pairs": "pair:(.+)",
+    "alloc": "alloc:(.+)",
     "environment": "env:(.[^=]*=.*)",
     "cpus": "(cpus?:.*)",
 }
 """What a word of a placement sets, by its form; nodes have forms of their own."""
-_ONCE = ("mode", "nodes", "thp", "tier")
+_ONCE = ("mode", "nodes", "thp", "tier", "alloc")
 _JOBS = Path(__file__).with_name("jobs")
 _VALUE = 1000
 """Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
@@ -100,8 +102,8 @@ _PLACEMENT = Option(
     "[NAME=]WORDS",
     "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
     "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
-    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
-    "as-found. May be given again; the others are compared with the first one",
+    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; alloc:FILE; "
+    "env:NAME=VALUE; as-found. May be given again; the others are compared with the first one",
     "as-found",
     many=True,
 )
@@ -136,6 +138,8 @@ class Settings(Model):
     program runs; empty: none."""
     pairs: Annotated[list[Annotated[str, Field(max_length=20)]], Field(max_length=512)] = []
     """The fast and slow nodes of a preset: 0:2."""
+    alloc: Annotated[str, Field(max_length=4096)] = ""
+    """The path of a file of rules for its heap, as of ``tierscope alloc exec``; empty: none."""
     environment: dict[str, Word] = {}
 
 
@@ -339,6 +343,15 @@ def checked_tiers(settings: Settings) -> Settings:
     return settings
 
 
+def checked_alloc(settings: Settings) -> Settings:
+    """Return settings with the heap's file of rules by its whole path; raises UserError."""
+    if not settings.alloc:
+        return settings
+    rules = rules_file(settings.alloc)
+    check_rules(rules)
+    return settings.model_copy(update={"alloc": rules})
+
+
 @contextlib.contextmanager
 def tiered(settings: Settings) -> Iterator[Tiered | None]:
     """Move pages as a placement asks until the block ends; gives None without tiering.
@@ -404,7 +417,9 @@ def _settings(words: list[str]) -> Settings:
     for values in (said[name] for name in _ONCE):
         if len(values) > 1:
             raise UserError(f"'{values[0]}' and '{values[1]}' are in one placement; name one")
-    fields: dict[str, Any] = {name: said[name][0] for name in ("thp", "tier") if said[name]}
+    fields: dict[str, Any] = {
+        name: said[name][0] for name in ("thp", "tier", "alloc") if said[name]
+    }
     fields["pairs"] = said["pairs"]
     fields["environment"] = dict(text.split("=", 1) for text in said["environment"])
     if said["cpus"]:
@@ -413,7 +428,7 @@ def _settings(words: list[str]) -> Settings:
         fields |= _policy(said)
     elif said["balancing"]:
         raise UserError("'balancing' goes with bind and preferred-many")
-    return checked_tiers(Settings.model_validate(fields))
+    return checked_alloc(checked_tiers(Settings.model_validate(fields)))
 
 
 def _set_by(word: str) -> tuple[str, str]:
