@@ -165,7 +165,7 @@ HAS_SOCKETS = len({file.read_text() for file in _SOCKETS}) > 1
 NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
-CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|hmsdk gen_migpol)")
+CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|alloc heat|hmsdk gen_migpol)")
 """What needs root and more than one node, or moves pages: its options are parsed, no more."""
 NEEDS_POOL = re.compile(r"^pmdk|transaction")
 HAS_POOL = ctypes.util.find_library("pmemobj") is not None
