@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 MORE = {
     "run": "--time-limit 16s",
     "run --profile standard": "--dry-run",
+    "run standard --out cxl.jsonl": "--dry-run",
     "run --profile standard --time-limit 190s": "--dry-run",
     "latency --size 4k..256m": "--budget 0.05",
     "latency --chases 1..32*2": "--size 1m --budget 0.05",
@@ -207,7 +209,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         runs = sorted((place / "tierscope/runs").glob("*.jsonl"))
         assert len(runs) == number + 1
     shutil.copy(runs[0], place / "base.jsonl")
-    shutil.copy(runs[1], place / "new.jsonl")
+    for name in ("new", "cxl", "spread"):
+        shutil.copy(runs[1], place / f"{name}.jsonl")
+    assert call(place, "bundle cxl.jsonl --out .").returncode == 0
+    with tarfile.open(place / "cxl-bundle.tar.gz") as archive:
+        archive.extractall(place, filter="data")
     records = runs[2].read_text().splitlines(keepends=True)
     cut = [line for line in records if json.loads(line)["record"] in ("header", "repetition")]
     (place / "cut.jsonl").write_text("".join(cut))

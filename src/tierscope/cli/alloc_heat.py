@@ -110,10 +110,10 @@ def _observed(
     from tierscope.place import tiering
     from tierscope.place.allocator import environment_for
     from tierscope.place.heat import observe
-    from tierscope.place.launch import cannot_start, find_program, own_environment
+    from tierscope.place.launch import find_program, own_environment
     from tierscope.place.nodes import format_list, nodes_with_memory
 
-    program = find_program(command[0])
+    program = find_program(command[0]).absolute()
     ended = Ending()
     with tempfile.TemporaryDirectory(prefix="tierscope-heat-") as name:
         # Spread over no nodes: as near as there is memory, which is what plain memory does.
@@ -121,26 +121,34 @@ def _observed(
         environment = environment_for(program, "", ["strict"], None, own_environment(), setting)
         with tiering.starting(kernel) as session:
             session.begin("observe")
-        begin = time.monotonic()
         process = None
         try:
-            process = subprocess.Popen(command, executable=program, env=environment)
+            process = _start(program, command, environment)
+            begin = time.monotonic()
             limit = begin + seconds if seconds is not None else float("inf")
             found = observe(
                 kernel, session, process.pid, Path(name), lambda: _goes_on(process, ended, limit)
             )
             took = time.monotonic() - begin
-        except OSError as error:
-            raise cannot_start(command[0], error) from None
         finally:
             status = _end(process, ended.number or signal.SIGTERM) if process else 0
             tiering.stop(kernel)
     return took, found, int(ExitCode.INTERRUPTED) if ended.number else status
 
 
-def _goes_on(process: "subprocess.Popen[bytes] | None", ended: Ending, limit: float) -> bool:
-    alive = process is not None and process.poll() is None
-    return alive and not ended.number and time.monotonic() < limit
+def _start(
+    program: Path, command: tuple[str, ...], environment: dict[bytes, bytes]
+) -> "subprocess.Popen[bytes]":
+    from tierscope.place.launch import cannot_start
+
+    try:
+        return subprocess.Popen(command, executable=program, env=environment)
+    except OSError as error:
+        raise cannot_start(command[0], error) from None
+
+
+def _goes_on(process: "subprocess.Popen[bytes]", ended: Ending, limit: float) -> bool:
+    return process.poll() is None and not ended.number and time.monotonic() < limit
 
 
 def _end(process: "subprocess.Popen[bytes]", number: int) -> int:

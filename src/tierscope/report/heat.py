@@ -18,7 +18,7 @@ def show_heat(
     title(console, f"Heat of call sites of {command}, for {seconds_text(round(seconds))}")
     words = ("call site", "belongs in")
     table = new_table(
-        "call site", "memory", "accesses", "samples", "working set", "belongs in", words=words
+        "call site", "memory", "accesses", "heat", "working set", "belongs in", words=words
     )
     for one in (*found.sites, *([found.other] if found.other.bytes else [])):
         where = "" if one.name == OTHER else "slow memory" if one in slow else "fast memory"
@@ -33,8 +33,8 @@ def show_heat(
     console.print(table)
     note(
         console,
-        "memory: at the look that found most. accesses: its share of all. samples: those that "
-        "found its memory accessed; working set: its share that was accessed within "
+        "memory: at the look that found most. accesses: its share of all. heat: the samples that "
+        "found it accessed; working set: the part that was accessed within "
         f"{MONITORING.aggr_us // 1000} ms; both on average of {found.looks} looks.",
     )
     if not found.sites:
@@ -56,7 +56,7 @@ def heat_json(
         return {
             "bytes": round(one.bytes),
             "access_share": round(found.share(one), 5),
-            "sample_share": round(one.rate, 5),
+            "heat": round(one.rate, 5),
             "working_set_share": round(one.working, 5),
         }
 

@@ -25,9 +25,9 @@ def program(tmp_path: Path) -> Path:
 
 def test_what_is_cold_gets_rules_and_goes_where_they_say(tmp_path: Path, program: Path) -> None:
     rules = tmp_path / "tiers.rules"
-    words = [str(program), str(HOT), str(COLD)]
+    words = [f"./{program.name}", str(HOT), str(COLD)]
     asked = ["--to", f"node:{HBM}", "--out", str(rules), f"--json={tmp_path}/heat.json"]
-    done = tierscope("alloc", "heat", *asked, "--", *words, "25")
+    done = tierscope("alloc", "heat", *asked, "--", *words, "25", folder=program.parent)
     assert done.returncode == 0, done.stderr
     seen = json.loads((tmp_path / "heat.json").read_text())
     sites = {one["call_site"]: one for one in seen["call_sites"]}
@@ -47,7 +47,8 @@ def test_what_is_cold_gets_rules_and_goes_where_they_say(tmp_path: Path, program
     assert Path("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds").read_text() == "0\n"
 
     placements = ["--placement", "unplaced=as-found", "--placement", f"by-rules=alloc:{rules}"]
-    done = tierscope("effect", "--json", "--rounds", "1", *placements, "--", *words, "5")
+    once = ["--json", "--rounds", "1", *placements]
+    done = tierscope("effect", *once, "--", *words, "5", folder=program.parent)
     assert done.returncode == 0, done.stderr
     unplaced, by_rules = (
         result["evidence"]["program"]["runs"][0]["bytes_by_node"]

@@ -1,10 +1,13 @@
 """The measurer of effect: it runs programs under placements and reads what they print.
 
-The collector's pauses of a JVM are read from its log, of all collectors since JDK 9 (JEP 158,
-JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
+What the collector of a JVM does is read from its log, of all collectors since JDK 9 (JEP 158,
+JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, and for each phase beside the program,
+of ZGC among the phases::
 
     [0.021s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms
-    [0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms
+    [0.054s][info][gc] GC(1) Concurrent Mark Cycle 5.000ms
+    [0.102s][info][gc,phases] GC(2) Pause Mark Start 0.005ms
+    [0.130s][info][gc,phases] GC(2) Concurrent Mark 15.005ms
 """
 
 import contextlib
@@ -49,7 +52,10 @@ from tierscope.place.pages import own_memory, process_tree
 from tierscope.place.policy import Policy
 from tierscope.place.weights import kernel_weights
 
-_PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE)
+_LOGGED = r"\bGC\(\d+\) (?:[YOyo]: )?{} .*?\b(\d+(?:[.,]\d+)?)ms\s*$"
+"""Of a generation, where a collector names it: young or old."""
+_PAUSE = re.compile(_LOGGED.format("Pause"), re.MULTILINE)
+_CONCURRENT = re.compile(_LOGGED.format("Concurrent"), re.MULTILINE)
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
 NOT_HELD = "in at least one run, memory was"
@@ -79,9 +85,23 @@ def logs_in(directory: Path) -> str:
     return "".join(path.read_text(errors="replace") for path in sorted(directory.glob("gc-*.log")))
 
 
-def pauses(log: str) -> list[float]:
-    """Return the pauses that a log has, in ns."""
-    return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
+@dataclass(frozen=True)
+class Collected:
+    """What the garbage collector did, in ns."""
+
+    pauses: list[float]
+    """In which the program stood still."""
+    concurrent: float
+    """Time of the phases beside the program, which takes CPUs from it."""
+
+
+def collected(log: str) -> Collected:
+    """Return what a log says that the collector did."""
+    return Collected(_times(_PAUSE, log), sum(_times(_CONCURRENT, log)))
+
+
+def _times(phase: re.Pattern[str], log: str) -> list[float]:
+    return [float(found.replace(",", ".")) * 1e6 for found in phase.findall(log)]
 
 
 @dataclass(frozen=True)
@@ -450,13 +470,14 @@ class Measurer:
             finally:
                 self._run = None
                 saved = _saved(spec, scratch)
-            pauses = _pauses(spec, scratch)
-        return _repetition_of(spec, ran, pauses, saved)
+            collector = _collector(spec, scratch)
+        return _repetition_of(spec, ran, collector, saved)
 
 
 def _repetition_of(
-    spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str | None
+    spec: EffectSpec, ran: Ran, collector: Collected | None, saved: str | None
 ) -> Repetition:
+    pauses = collector.pauses if collector else None
     columns = list(_columns(spec, ran, pauses))
     values = {
         column.part or column.metric: value
@@ -465,6 +486,8 @@ def _repetition_of(
     }
     if pauses:
         values["gc_pause_max"] = max(pauses)
+    if collector and collector.concurrent:
+        values["gc_concurrent"] = collector.concurrent
     pages = {str(node): size for node, size in ran.bytes_by_node.items()}
     run = ProgramRun(
         values=values,
@@ -529,8 +552,8 @@ def _number(name: str, found: str | tuple[str, ...], factor: float) -> float:
     return value
 
 
-def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
-    """Return the collector's pauses in ns; None where they were not asked for."""
+def _collector(spec: EffectSpec, scratch: Path) -> Collected | None:
+    """Return what the garbage collector did; None where that was not asked for."""
     if not spec.gc_log:
         return None
     log = logs_in(scratch)
@@ -538,7 +561,7 @@ def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
         raise ProgramError(
             Cause.PROGRAM, "it wrote no garbage-collector log: it is not a JVM of JDK 9 or later"
         )
-    return pauses(log)
+    return collected(log)
 
 
 def _histogram(pauses: Sequence[float]) -> Histogram:

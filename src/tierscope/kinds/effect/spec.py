@@ -1,6 +1,7 @@
 """The spec of effect: a program that is run under one placement, again and again."""
 
 import contextlib
+import importlib.util
 import os
 import re
 import shlex
@@ -43,7 +44,7 @@ Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
 Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
-_OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max")
+_OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max", "gc_concurrent")
 _MAX_TIMEOUT_S = 86400 * 7
 _UNITS: dict[str, tuple[str, float]] = {
     "s": ("reported_time", 1e9),
@@ -96,6 +97,18 @@ _VALUE = 1000
 _READS = 100_000
 _ROW = 16
 """Bytes of a row of the table that DuckDB scans."""
+_SPARK = "spark-random-forest"
+_SPARK_HEAP = 700 << 20
+"""Without --size."""
+_SPARK_LEAST = 512 << 20
+"""Spark asks for 450 MiB besides what the collector keeps for itself."""
+_SPARK_PACKAGE = "pyspark (pip install pyspark), or set SPARK_HOME"
+_SPARK_OPENS = (
+    *(f"java.{name}" for name in ("io", "lang", "lang.invoke", "lang.reflect", "net", "nio")),
+    *(f"java.util{name}" for name in ("", ".concurrent", ".concurrent.atomic")),
+    *(f"sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
+)
+"""Packages of java.base that Spark reflects on; from Java 17 on they have to be opened."""
 _NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
 _PLACEMENT = Option(
     "placement",
@@ -119,7 +132,9 @@ _TIMEOUT = Option(
     "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
 )
 _SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
+_SIZE = Option(
+    "size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (of Spark's 700m)", "256m"
+)
 
 
 class Settings(Model):
@@ -507,6 +522,39 @@ def _jvm(size: int, _command: Sequence[str]) -> Job:
     )
 
 
+def _spark(size: int, _command: Sequence[str]) -> Job:
+    """Spark's random forest with HiBench's parameters, of rows that half of the heap could hold."""
+    jars = spark_jars()
+    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _SPARK_OPENS]
+    heap = f"-Xmx{size}"
+    program = ["java", heap, *opened, "-cp", f"{jars}/*", str(_JOBS / "SparkForest.java")]
+    return Job(
+        # Spark's own launcher stands for its jars where they are missing.
+        [*program, str(size // 2), "{scratch}"] if jars else ["spark-submit"],
+        reported=_printed("training:s"),
+        gc_log=True,
+        package="default-jdk-headless"
+        if jars
+        else "pyspark (pip install pyspark), or set SPARK_HOME",
+        title=f"spark-random-forest, heap of {format_size(size)}",
+    )
+
+
+def spark_jars() -> Path | None:
+    """Return the folder of Spark's jars: of SPARK_HOME, of this Python, or of PATH; None: no Spark.
+
+    pip's pyspark has them in its package, beside which it installs spark-submit.
+    """
+    homes = [Path(os.environ["SPARK_HOME"])] if os.environ.get("SPARK_HOME") else []
+    own = importlib.util.find_spec("pyspark")
+    homes += [Path(folder) for folder in (own and own.submodule_search_locations) or []]
+    if found := shutil.which("spark-submit"):
+        prefix = Path(found).resolve().parent.parent
+        homes += [prefix, *prefix.glob("lib/python*/site-packages/pyspark")]
+    folders = (home.absolute() / "jars" for home in homes)
+    return next((folder for folder in folders if [*folder.glob("spark-core_*.jar")]), None)
+
+
 def _duckdb(size: int, _command: Sequence[str]) -> Job:
     """A scan and a join of a table in memory."""
     return Job(
@@ -528,6 +576,7 @@ def _stream(_size: int, command: Sequence[str]) -> Job | None:
 READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
     "redis": _redis,
     "jvm": _jvm,
+    _SPARK: _spark,
     "duckdb": _duckdb,
     "stream": _stream,
 }
@@ -557,7 +606,7 @@ def _job(request: Request) -> Job:
             raise request.wrong("command", "name the program after --, or a --recipe")
         job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
     else:
-        size = parsed(request, _SIZE, grammar.parse_size)
+        size = _recipe_size(request, names[0])
         ready = READY[names[0]](size, command)
         if ready is None:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
@@ -565,6 +614,17 @@ def _job(request: Request) -> Job:
     if job.client and not job.reported:
         raise request.wrong("client", "name the figures in the client's output by --metric")
     return job
+
+
+def _recipe_size(request: Request, name: str) -> int:
+    """Return the bytes of a recipe's data, of a JVM's heap."""
+    if name != _SPARK:
+        return parsed(request, _SIZE, grammar.parse_size)
+    size = parsed(request, _SIZE, grammar.parse_size) if "size" in request.options else _SPARK_HEAP
+    if size < _SPARK_LEAST:
+        least = format_size(_SPARK_LEAST)
+        raise request.wrong("size", f"{_SPARK} takes {least} or more: Spark refuses smaller heaps")
+    return size
 
 
 def _words(request: Request, option: str) -> list[str]:
