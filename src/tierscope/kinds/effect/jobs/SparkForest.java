@@ -2,7 +2,7 @@
 // SCRATCH, with Spark's jars on the class path.
 //
 // Parameters, features and the distribution of the data are those of HiBench's workload
-// RandomForest (conf/workloads/ml/rf.conf, profile large); the number of rows follows from their
+// RandomForest (conf/workloads/ml/rf.conf, profile huge); the number of rows follows from their
 // bytes. Rows stay on the heap, where HiBench reads them from files: they are what a larger heap has
 // room for.
 
@@ -19,7 +19,7 @@ import org.apache.spark.mllib.tree.RandomForest;
 import org.apache.spark.mllib.tree.model.RandomForestModel;
 
 public class SparkForest {
-    private static final int FEATURES = 1000;
+    private static final int FEATURES = 200_000;
     private static final int TREES = 100;
     private static final int DEPTH = 4;
     private static final int BINS = 32;
@@ -31,7 +31,7 @@ public class SparkForest {
     private static final List<LabeledPoint> ROWS = new ArrayList<>();
 
     public static void main(String[] arguments) {
-        int rows = (int) Math.max(100, Long.parseLong(arguments[0]) / (8L * FEATURES));
+        int rows = (int) Math.max(10, Long.parseLong(arguments[0]) / (8L * FEATURES));
         // Spark's threads find this class, which was compiled as the program began, by its loader.
         Thread.currentThread().setContextClassLoader(SparkForest.class.getClassLoader());
         SparkConf settings = new SparkConf()
