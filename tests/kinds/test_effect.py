@@ -476,21 +476,45 @@ def test_a_client_gives_the_figures_and_ends_the_program(here: Topology, tmp_pat
 # What recipes are made of
 
 
-def test_pauses_are_read_from_the_logs_of_all_collectors() -> None:
-    log = (
-        "[0.021s][info][gc] Using G1\n"
-        "[0.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms\n"
-        "[0.2s][info][gc] GC(1) Concurrent Mark Cycle 5.000ms\n"
-        "[0.3s][info][gc] GC(1) Pause Remark 8M->8M(256M) 0,500ms\n"
-        "[0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms\n"
-        "[0.102s][info][gc,phases] GC(2) Concurrent Mark 15.005ms\n"
-        "[0.203s][info][gc,phases] GC(3) Y: Pause Mark Start (Major) 0.016ms\n"
-        "[0.204s][info][gc,phases] GC(3) y: Concurrent Mark 2.5ms\n"
-        "[0.205s][info][gc] GC(4) Concurrent Mark Cycle\n"
-    )
+G1_LOG = """\
+[78.417s][info][gc,phases] GC(19)   Evacuate Collection Set: 154.4ms
+[78.417s][info][gc,phases] GC(19)   Other: 0.2ms
+[78.417s][info][gc       ] GC(19) Pause Young (Concurrent Start) (G1 Humongous Allocation) \
+266M->214M(360M) 156.322ms
+[78.417s][info][gc       ] GC(20) Concurrent Mark Cycle
+[78.799s][info][gc       ] GC(20) Pause Remark 220M->220M(372M) 102.338ms
+[78.920s][info][gc       ] GC(20) Pause Cleanup 221M->221M(372M) 0.183ms
+[78.954s][info][gc       ] GC(20) Concurrent Mark Cycle 537.055ms
+"""
+"""As the JVM of spark-random-forest logged it: a cycle's time has the pauses in it."""
+PARALLEL_LOG = """\
+[80.583s][info][gc,phases] GC(6) Marking Phase 768.264ms
+[81.416s][info][gc,phases] GC(6) Compaction Phase 721.645ms
+[81.436s][info][gc       ] GC(6) Pause Full (Ergonomics) 342M->162M(625M) 1620.923ms
+[134.719s][info][gc       ] GC(17) Pause Young (Allocation Failure) 405M->256M(675M) 303.363ms
+"""
+GENERATIONAL_ZGC_LOG = """\
+[0.102s][info][gc,phases] GC(2) Y: Pause Mark Start (Major) 0,016ms
+[0.104s][info][gc,phases] GC(2) y: Concurrent Mark 2.5ms
+[0.105s][info][gc,phases] GC(2) O: Concurrent Mark 15.005ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "pauses", "concurrent"),
+    [
+        (G1_LOG, [156.322, 102.338, 0.183], 537.055 - 102.338 - 0.183),
+        (PARALLEL_LOG, [1620.923, 303.363], 0),
+        (GENERATIONAL_ZGC_LOG, [0.016], 17.505),
+        ("[0.021s][info][gc] Using G1\n", [], 0),
+    ],
+)
+def test_pauses_and_concurrent_phases_are_read_from_the_logs_of_all_collectors(
+    log: str, pauses: list[float], concurrent: float
+) -> None:
     found = measurer.collected(log)
-    assert found.pauses == pytest.approx([3.123e6, 0.5e6, 0.005e6, 0.016e6])
-    assert found.concurrent == pytest.approx(22.505e6)
+    assert found.pauses == pytest.approx([1e6 * one for one in pauses])
+    assert found.concurrent == pytest.approx(1e6 * concurrent)
 
 
 def test_the_logs_option_stands_behind_the_users_own(tmp_path: Path) -> None:

@@ -6,12 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.fake_kernel import FakeKernel
+from tierscope.cli import alloc_heat
+from tierscope.cli.app import app
+from tierscope.model.errors import UserError
 from tierscope.place import heat
 from tierscope.place.allocator import check_rules, environment_for
+from tierscope.place.damon import tree
 from tierscope.place.damon.status import Region
 from tierscope.place.heat import OTHER, Found, SiteHeat, Stretch, Sums
 from tierscope.report.heat import heat_json
@@ -169,3 +174,47 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         "No such file or directory\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
+    kernel = FakeKernel(tmp_path / "root")
+    monkeypatch.setattr(alloc_heat, "kernel_here", lambda: kernel)
+    return kernel
+
+
+def test_a_program_of_which_nothing_is_seen_ends_with_its_own_status(
+    kernel: FakeKernel, tmp_path: Path
+) -> None:
+    rules = tmp_path / "tiers.rules"
+    words = ["alloc", "heat", "--to", "node:0", "--out", str(rules), "--", "sh", "-c", "exit 7"]
+    done = CliRunner().invoke(app, words, standalone_mode=False)
+    assert done.return_value == 7, done.output
+    assert "No function's memory was seen" in done.output
+    assert "0 rules in" in done.output
+    assert rules.read_text() == "arena slow 0\n"
+    assert tree.count(kernel) == 0
+
+
+def test_a_program_that_goes_on_is_ended_after_the_time(kernel: FakeKernel) -> None:
+    words = ["alloc", "heat", "--for", "0.1s", "--", "sleep", "60"]
+    done = CliRunner().invoke(app, words, standalone_mode=False)
+    assert done.return_value == 128 + 15, done.output
+    assert tree.count(kernel) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--fast 1g -- true", "--fast goes with --to, which names nodes for what is cold"),
+        ("--out rules -- true", "--out goes with --to, which names nodes for what is cold"),
+        ("--to node:0", "name the program behind --"),
+        ("--to node:99 -- true", "node 99 does not exist"),
+        ("-- no-such-program", "'no-such-program' cannot be started"),
+    ],
+)
+def test_wrong_requests_start_nothing(kernel: FakeKernel, words: str, says: str) -> None:
+    done = CliRunner().invoke(app, ["alloc", "heat", *words.split()], standalone_mode=False)
+    assert isinstance(done.exception, UserError)
+    assert says in str(done.exception)
+    assert tree.count(kernel) == 0

@@ -88,7 +88,7 @@ def heat(
     need_root(kernel, "observe")
     took, found, status = _observed(kernel, command, seconds)
     slow = cold(found, most)
-    rules = rules_text(slow, nodes) if nodes and slow else ""
+    rules = rules_text(slow, nodes) if nodes else ""
     text = shlex.join(command)
 
     def tables(console: "Console") -> None:

@@ -52,10 +52,10 @@ from tierscope.place.pages import own_memory, process_tree
 from tierscope.place.policy import Policy
 from tierscope.place.weights import kernel_weights
 
-_LOGGED = r"\bGC\(\d+\) (?:[YOyo]: )?{} .*?\b(\d+(?:[.,]\d+)?)ms\s*$"
-"""Of a generation, where a collector names it: young or old."""
-_PAUSE = re.compile(_LOGGED.format("Pause"), re.MULTILINE)
-_CONCURRENT = re.compile(_LOGGED.format("Concurrent"), re.MULTILINE)
+_LOGGED = re.compile(
+    r"\bGC\((\d+)\) (?:[YOyo]: )?(Pause|Concurrent) (.*?)\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE
+)
+"""A phase with its time, of a generation where the collector names it (young, old)."""
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
 NOT_HELD = "in at least one run, memory was"
@@ -97,11 +97,22 @@ class Collected:
 
 def collected(log: str) -> Collected:
     """Return what a log says that the collector did."""
-    return Collected(_times(_PAUSE, log), sum(_times(_CONCURRENT, log)))
-
-
-def _times(phase: re.Pattern[str], log: str) -> list[float]:
-    return [float(found.replace(",", ".")) * 1e6 for found in phase.findall(log)]
+    pauses: list[float] = []
+    concurrent = 0.0
+    paused: dict[str, float] = {}
+    cycles: set[str] = set()
+    for number, kind, name, milliseconds in _LOGGED.findall(log):
+        time_ns = float(milliseconds.replace(",", ".")) * 1e6
+        if kind == "Pause":
+            pauses.append(time_ns)
+            paused[number] = paused.get(number, 0.0) + time_ns
+        else:
+            concurrent += time_ns
+            if name.strip().endswith("Cycle"):
+                cycles.add(number)
+    # G1 logs the whole cycle as concurrent, with the pauses in it.
+    within = sum(time_ns for number, time_ns in paused.items() if number in cycles)
+    return Collected(pauses, concurrent - within)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ public class SparkForest {
                 .setMaster("local[*]")
                 .setAppName("SparkForest")
                 .set("spark.ui.enabled", "false")
+                .set("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
                 .set("spark.local.dir", arguments[1])
                 .set("spark.driver.host", "localhost")
                 .set("spark.driver.bindAddress", "127.0.0.1");
