@@ -172,4 +172,5 @@ def test_a_jvm_s_heap_is_extended_by_another_node() -> None:
     assert set(dram["bytes_by_node"]) == {DRAM}
     shares = extended["bytes_by_node"]
     assert set(shares) == {DRAM, HBM}
-    assert shares[HBM] / sum(shares.values()) == pytest.approx(1 / 2, abs=0.1)
+    # A huge page is one step of a round, as a small one is.
+    assert min(shares.values()) > 0.2 * sum(shares.values()), shares
