@@ -10,34 +10,34 @@
 enum { kSmall = 4000, kStep = 512 };
 
 struct blocks {
-  char *large;
-  char **small;
+  char* large;
+  char** small;
   size_t bytes;  // Of each half.
 };
 
-#define GET(blocks, mib)                                             \
-  do {                                                               \
-    (blocks)->bytes = (size_t)(mib) << 19;                           \
-    (blocks)->large = malloc((blocks)->bytes);                       \
-    memset((blocks)->large, 1, (blocks)->bytes);                     \
-    const size_t count = (blocks)->bytes / kSmall;                   \
-    (blocks)->small = calloc(count, sizeof *(blocks)->small);        \
-    for (size_t i = 0; i < count; ++i) {                             \
-      (blocks)->small[i] = malloc(kSmall);                           \
-      memset((blocks)->small[i], 1, kSmall);                         \
-    }                                                                \
-  } while (0)
+// Inlined, so that those who call it are the callers of malloc.
+__attribute__((always_inline)) static inline void get(struct blocks* blocks, int mib) {
+  blocks->bytes = (size_t)mib << 19;
+  blocks->large = malloc(blocks->bytes);
+  memset(blocks->large, 1, blocks->bytes);
+  const size_t count = blocks->bytes / kSmall;
+  blocks->small = calloc(count, sizeof *blocks->small);
+  for (size_t i = 0; i < count; ++i) {
+    blocks->small[i] = malloc(kSmall);
+    memset(blocks->small[i], 1, kSmall);
+  }
+}
 
-__attribute__((noinline)) void index_of(struct blocks *blocks, int mib) { GET(blocks, mib); }
-__attribute__((noinline)) void archive(struct blocks *blocks, int mib) { GET(blocks, mib); }
-__attribute__((noinline)) void backup(struct blocks *blocks, int mib) { GET(blocks, mib); }
+__attribute__((noinline)) static void index_of(struct blocks* blocks, int mib) { get(blocks, mib); }
+__attribute__((noinline)) static void archive(struct blocks* blocks, int mib) { get(blocks, mib); }
+__attribute__((noinline)) static void backup(struct blocks* blocks, int mib) { get(blocks, mib); }
 
-static void use(struct blocks *blocks) {
+static void use(struct blocks* blocks) {
   for (size_t at = 0; at < blocks->bytes; at += kStep) blocks->large[at] += 1;
   for (size_t i = 0; i < blocks->bytes / kSmall; ++i) blocks->small[i][0] += 1;
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
   if (count != 4) return 2;
   static struct blocks hot, cold, colder;
   archive(&cold, atoi(words[2]));
