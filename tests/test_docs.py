@@ -77,6 +77,9 @@ MORE = {
     ),
     "effect --recipe spark-random-forest --placement dram=node:0 "
     '--placement "extended=preferred node:0 env:_JAVA_OPTIONS=-Xmx3g"': "--dry-run",
+    'effect --recipe jvm --size 32m --rounds 6 --placement "small=env:JDK_JAVA_OPTIONS='
+    '-XX:+UseParallelGC" --placement "extended=env:JDK_JAVA_OPTIONS=-XX:+UseParallelGC '
+    'env:_JAVA_OPTIONS=-Xmx128m"': "--dry-run",
     "chain --size 256k,8m,1g": "--budget 0.05",
     'chain --chain each --to "node:*"': "--size 4m --budget 0.05",
     "chain --chain r_2048,r_2048,r_1024,w_64_cache_+64 --linked yes,no": "--size 4m --budget 0.05",

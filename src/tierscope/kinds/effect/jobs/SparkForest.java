@@ -27,7 +27,6 @@ public class SparkForest {
     private static final double DISTANCE = 3;
     private static final double TRAINING = 0.7;
     private static final int SEED = 42;
-    private static final int PARTITIONS_PER_THREAD = 4;
     private static final List<LabeledPoint> ROWS = new ArrayList<>();
 
     public static void main(String[] arguments) {
@@ -56,8 +55,7 @@ public class SparkForest {
         for (int i = 0; i < training; i++) {
             numbers.add(i);
         }
-        int partitions = context.defaultParallelism() * PARTITIONS_PER_THREAD;
-        JavaRDD<LabeledPoint> data = context.parallelize(numbers, partitions).map(number -> ROWS.get(number));
+        JavaRDD<LabeledPoint> data = context.parallelize(numbers).map(number -> ROWS.get(number));
         long began = System.nanoTime();
         RandomForestModel model = RandomForest.trainClassifier(
                 data, CLASSES, Collections.emptyMap(), TREES, "auto", "gini", DEPTH, BINS, SEED);
