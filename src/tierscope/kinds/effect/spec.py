@@ -619,7 +619,7 @@ def _recipe_size(request: Request, name: str) -> int:
     size = parsed(request, _SIZE, grammar.parse_size) if "size" in request.options else _SPARK_HEAP
     if size < _SPARK_HEAP:
         least = format_size(_SPARK_HEAP)
-        raise request.wrong("size", f"{_SPARK} takes {least} or more: it runs in no smaller heap")
+        raise request.wrong("size", f"{_SPARK} takes {least} or more")
     return size
 
 
