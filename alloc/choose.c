@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "heat.h"
 #include "ratio.h"
 #include "sites.h"
 #include "text.h"
@@ -38,6 +39,7 @@ struct thread_name {
 
 bool chooses_blocks(void) { return has_block_rules; }
 bool chooses_mappings(void) { return rules != NULL && rules->map_rules > 0; }
+static bool counts_sites(void) { return wished.sites || wished.heat; }
 bool counts_bytes(void) { return rules != NULL && rules->has_ratio; }
 
 // That a rule takes into an arena, or that is counted.
@@ -53,7 +55,7 @@ static size_t least_taken(const struct rule* rule) {
 }
 
 size_t least_chosen(void) {
-  size_t least = wished.sites ? 0 : SIZE_MAX;
+  size_t least = counts_sites() ? 0 : SIZE_MAX;
   for (int i = 0; i < rules->rule_count; ++i) {
     const size_t taken = least_taken(&rules->rules[i]);
     if (taken < least) least = taken;
@@ -105,9 +107,9 @@ bool make_arenas(const struct rules* read, const char* source, char message[kMax
 void begin_choosing(const struct rules* read, struct wishes wishes) {
   rules = read;
   wished = wishes;
-  has_block_rules = wishes.sites || read->rule_count > read->map_rules;
+  has_block_rules = counts_sites() || read->rule_count > read->map_rules;
   if (read->has_ratio) begin_ratio(&read->ratio);
-  if (read->site_rules > 0 || wishes.sites) begin_sites(read);
+  if (read->site_rules > 0 || counts_sites()) begin_sites(read);
 }
 
 static uint64_t rules_of_thread(void) {
@@ -163,8 +165,9 @@ static bool is_left_out(void) { return follows_rules != NULL && !follows_rules()
 struct choice choose(size_t size, const void* caller) {
   if (is_left_out()) return (struct choice){.arena = NULL};
   struct site* site = NULL;
-  if (rules->site_rules > 0 || wished.sites) site = site_of(caller);
-  if (wished.sites) count_at_site(site, size);
+  if (rules->site_rules > 0 || counts_sites()) site = site_of(caller);
+  if (counts_sites()) count_at_site(site, size);
+  if (wished.heat) return (struct choice){.arena = site_arena(site)};
   const struct rule* const rule = rule_for(size, site);
   if (rule == NULL) return (struct choice){.arena = NULL};
   count_use(rule, size);

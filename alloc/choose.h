@@ -7,9 +7,10 @@
 
 #include "rules.h"
 
-// What TIERSCOPE_ALLOC asks for.
+// What TIERSCOPE_ALLOC asks for, and other variables.
 struct wishes {
   bool strict, statistics, sites, check;
+  bool heat;  // An arena for each call site, whatever the rules; TIERSCOPE_ALLOC_HEAT asks for it.
 };
 
 // Makes the arenas of the rules. Returns false with a line in `message` where one cannot be made;

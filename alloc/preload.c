@@ -7,9 +7,10 @@
 // plain memory (`inside`).
 //
 // TIERSCOPE_ALLOC_RULES is a file of rules, or rules; see rules.h. TIERSCOPE_ALLOC is a list of
-// words: strict, statistics, sites, check. TIERSCOPE_ALLOC_JSON is a file for statistics. Where
-// anything is wrong, one line on stderr says so, and all memory is plain; with `strict` the program
-// ends with status 1 before its main function.
+// words: strict, statistics, sites, check. TIERSCOPE_ALLOC_JSON is a file for statistics,
+// TIERSCOPE_ALLOC_HEAT is for `tierscope alloc heat` (heat.h). Where anything is wrong, one line on
+// stderr says so, and all memory is plain; with `strict` the program ends with status 1 before its
+// main function.
 #include "preload.h"
 
 #include <errno.h>

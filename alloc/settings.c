@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "choose.h"
+#include "heat.h"
 #include "text.h"
 
 enum { kFirstDescriptor = 400 };  // Out of the way of those that programs count on.
@@ -83,6 +84,20 @@ _Noreturn static void end_check(void) {
   _exit(0);
 }
 
+// Of TIERSCOPE_ALLOC_HEAT. False: there is a complaint.
+static bool read_heat(void) {
+  const char* const setting = getenv("TIERSCOPE_ALLOC_HEAT");
+  if (setting == NULL || *setting == '\0') return true;
+  const int error = begin_heat(setting);
+  wishes.heat = error == 0;
+  if (error == 0) return true;
+  char message[kMaxMessage];
+  snprintf(message, sizeof message, "TIERSCOPE_ALLOC_HEAT='%.200s', which is NODES:FOLDER: %s",
+           setting, strerror(error));
+  complain(message);
+  return false;
+}
+
 bool read_settings(void) {
   const char* const words = getenv("TIERSCOPE_ALLOC");
   const char* source = getenv("TIERSCOPE_ALLOC_RULES");
@@ -99,7 +114,8 @@ bool read_settings(void) {
   const bool printed = wishes.statistics || wishes.sites;
   const char* const json = getenv("TIERSCOPE_ALLOC_JSON");
   if (json != NULL && *json != '\0') wishes.statistics = true;
-  if (source == NULL && !wishes.statistics && !wishes.sites) return false;
+  if (!read_heat()) return false;
+  if (source == NULL && !wishes.statistics && !wishes.sites && !wishes.heat) return false;
   if (source != NULL &&
       (!read_rules(&rules, source, message) || !make_arenas(&rules, name_of(source), message))) {
     complain(message);

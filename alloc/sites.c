@@ -124,6 +124,16 @@ void count_at_site(struct site* site, size_t bytes) {
   }
 }
 
+bool is_unknown(const struct site* site) { return site->object == kUnknown; }
+
+void name_site(const struct site* site, char* name, size_t size) {
+  if (site->function != NULL) {
+    snprintf(name, size, "%s:%s", site->object, site->function);
+  } else {
+    snprintf(name, size, "%s+0x%zx", site->object, site->offset);
+  }
+}
+
 void forget_addresses(void) {
   if (atomic_load(&site_count) == 1) return;
   take();
@@ -217,12 +227,9 @@ void report_sites(int file) {
   dprintf(file, "  %14s %12s %14s  call site\n", "bytes", "blocks", "largest");
   for (size_t i = 0; i < count && i < kShownSites; ++i) {
     const struct site* const site = listed[i];
-    dprintf(file, "  %14zu %12zu %14zu  ", site->bytes, site->blocks, site->largest);
-    if (site->function != NULL) {
-      dprintf(file, "%s:%s\n", site->object, site->function);
-    } else {
-      dprintf(file, "%s+0x%zx\n", site->object, site->offset);
-    }
+    char name[kMaxSiteName];
+    name_site(site, name, sizeof name);
+    dprintf(file, "  %14zu %12zu %14zu  %s\n", site->bytes, site->blocks, site->largest, name);
   }
   if (count > kShownSites) dprintf(file, "  and %zu further call sites\n", count - kShownSites);
 }

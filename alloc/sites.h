@@ -9,6 +9,9 @@
 #include <stdint.h>
 
 #include "rules.h"
+#include "tierscope_alloc.h"
+
+enum { kMaxSiteName = 1024 };
 
 struct site {
   const char* object;    // File name without folders: "redis-server", "libc.so.6"; "?" if unknown.
@@ -16,6 +19,7 @@ struct site {
   size_t offset;         // Return address in the object file, as nm counts.
   uint64_t fitting;      // Bits of the site rules that name it.
   atomic_size_t blocks, bytes, largest;  // What it got; see count_at_site.
+  _Atomic(ts_arena*) own;                // See heat.h.
 };
 
 // Call once, before the following. `rules` stays in use.
@@ -26,6 +30,12 @@ void begin_sites(const struct rules* rules);
 struct site* site_of(const void* caller);
 
 void count_at_site(struct site* site, size_t bytes);
+
+// Whether nothing is known of it, so that no rule can name it.
+bool is_unknown(const struct site* site);
+
+// Its name as a rule takes it: OBJECT:FUNCTION, or OBJECT+0xOFFSET.
+void name_site(const struct site* site, char* name, size_t size);
 
 // Forgets which site is at which address: code was unloaded, other code may be loaded there.
 void forget_addresses(void);

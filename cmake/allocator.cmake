@@ -66,8 +66,8 @@ if(NOT sanitizers)
     EXPORTS hmalloc hfree hcalloc hrealloc haligned_alloc hposix_memalign hmmap hmunmap
             hmalloc_usable_size)
   # What stands in front of the program's malloc and mmap.
-  set(hooks alloc/choose.c alloc/next.c alloc/preload.c alloc/preload_maps.c alloc/ratio.c
-            alloc/rules.c alloc/sites.c alloc/symbols.c alloc/text.c)
+  set(hooks alloc/choose.c alloc/heat.c alloc/next.c alloc/preload.c alloc/preload_maps.c
+            alloc/ratio.c alloc/rules.c alloc/sites.c alloc/symbols.c alloc/text.c)
   set(hooked malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc
              pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
              dlclose)

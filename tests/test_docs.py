@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 MORE = {
     "run": "--time-limit 16s",
     "run --profile standard": "--dry-run",
+    "run standard --out cxl.jsonl": "--dry-run",
     "run --profile standard --time-limit 190s": "--dry-run",
     "latency --size 4k..256m": "--budget 0.05",
     "latency --chases 1..32*2": "--size 1m --budget 0.05",
@@ -73,6 +75,11 @@ MORE = {
     "effect --recipe duckdb --placement all=as-found --placement half=cpus:0": (
         "--size 64k --rounds 1"
     ),
+    "effect --recipe spark-random-forest --placement dram=node:0 "
+    '--placement "extended=preferred node:0 env:_JAVA_OPTIONS=-Xmx3g"': "--dry-run",
+    'effect --recipe jvm --size 32m --rounds 6 --placement "small=env:JDK_JAVA_OPTIONS='
+    '-XX:+UseParallelGC" --placement "extended=env:JDK_JAVA_OPTIONS=-XX:+UseParallelGC '
+    'env:_JAVA_OPTIONS=-Xmx128m"': "--dry-run",
     "chain --size 256k,8m,1g": "--budget 0.05",
     'chain --chain each --to "node:*"': "--size 4m --budget 0.05",
     "chain --chain r_2048,r_2048,r_1024,w_64_cache_+64 --linked yes,no": "--size 4m --budget 0.05",
@@ -165,7 +172,7 @@ HAS_SOCKETS = len({file.read_text() for file in _SOCKETS}) > 1
 NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
-CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|hmsdk gen_migpol)")
+CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|alloc heat|hmsdk gen_migpol)")
 """What needs root and more than one node, or moves pages: its options are parsed, no more."""
 NEEDS_POOL = re.compile(r"^pmdk|transaction")
 HAS_POOL = ctypes.util.find_library("pmemobj") is not None
@@ -207,7 +214,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         runs = sorted((place / "tierscope/runs").glob("*.jsonl"))
         assert len(runs) == number + 1
     shutil.copy(runs[0], place / "base.jsonl")
-    shutil.copy(runs[1], place / "new.jsonl")
+    for name in ("new", "cxl", "spread"):
+        shutil.copy(runs[1], place / f"{name}.jsonl")
+    assert call(place, "bundle cxl.jsonl --out .").returncode == 0
+    with tarfile.open(place / "cxl-bundle.tar.gz") as archive:
+        archive.extractall(place, filter="data")
     records = runs[2].read_text().splitlines(keepends=True)
     cut = [line for line in records if json.loads(line)["record"] in ("header", "repetition")]
     (place / "cut.jsonl").write_text("".join(cut))

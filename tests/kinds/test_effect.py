@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from tierscope.kinds.effect import measurer
 from tierscope.kinds.effect.jobs import zipf_client
 from tierscope.kinds.effect.measurer import Placed, not_held
 from tierscope.kinds.effect.show import show_table
-from tierscope.kinds.effect.spec import Settings, parse_metrics, parse_placements
+from tierscope.kinds.effect.spec import Settings, parse_metrics, parse_placements, spark_jars
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Repetition
@@ -475,16 +476,45 @@ def test_a_client_gives_the_figures_and_ends_the_program(here: Topology, tmp_pat
 # What recipes are made of
 
 
-def test_pauses_are_read_from_the_logs_of_all_collectors() -> None:
-    log = (
-        "[0.021s][info][gc] Using G1\n"
-        "[0.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms\n"
-        "[0.2s][info][gc] GC(1) Concurrent Mark Cycle 5.000ms\n"
-        "[0.3s][info][gc] GC(1) Pause Remark 8M->8M(256M) 0,500ms\n"
-        "[0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms\n"
-        "[0.102s][info][gc,phases] GC(2) Concurrent Mark 15.005ms\n"
-    )
-    assert measurer.pauses(log) == pytest.approx([3.123e6, 0.5e6, 0.005e6])
+G1_LOG = """\
+[78.417s][info][gc,phases] GC(19)   Evacuate Collection Set: 154.4ms
+[78.417s][info][gc,phases] GC(19)   Other: 0.2ms
+[78.417s][info][gc       ] GC(19) Pause Young (Concurrent Start) (G1 Humongous Allocation) \
+266M->214M(360M) 156.322ms
+[78.417s][info][gc       ] GC(20) Concurrent Mark Cycle
+[78.799s][info][gc       ] GC(20) Pause Remark 220M->220M(372M) 102.338ms
+[78.920s][info][gc       ] GC(20) Pause Cleanup 221M->221M(372M) 0.183ms
+[78.954s][info][gc       ] GC(20) Concurrent Mark Cycle 537.055ms
+"""
+"""As the JVM of spark-random-forest logged it: a cycle's time has the pauses in it."""
+PARALLEL_LOG = """\
+[80.583s][info][gc,phases] GC(6) Marking Phase 768.264ms
+[81.416s][info][gc,phases] GC(6) Compaction Phase 721.645ms
+[81.436s][info][gc       ] GC(6) Pause Full (Ergonomics) 342M->162M(625M) 1620.923ms
+[134.719s][info][gc       ] GC(17) Pause Young (Allocation Failure) 405M->256M(675M) 303.363ms
+"""
+GENERATIONAL_ZGC_LOG = """\
+[0.102s][info][gc,phases] GC(2) Y: Pause Mark Start (Major) 0,016ms
+[0.104s][info][gc,phases] GC(2) y: Concurrent Mark 2.5ms
+[0.105s][info][gc,phases] GC(2) O: Concurrent Mark 15.005ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "pauses", "concurrent"),
+    [
+        (G1_LOG, [156.322, 102.338, 0.183], 537.055 - 102.338 - 0.183),
+        (PARALLEL_LOG, [1620.923, 303.363], 0),
+        (GENERATIONAL_ZGC_LOG, [0.016], 17.505),
+        ("[0.021s][info][gc] Using G1\n", [], 0),
+    ],
+)
+def test_pauses_and_concurrent_phases_are_read_from_the_logs_of_all_collectors(
+    log: str, pauses: list[float], concurrent: float
+) -> None:
+    found = measurer.collected(log)
+    assert found.pauses == pytest.approx([1e6 * one for one in pauses])
+    assert found.concurrent == pytest.approx(1e6 * concurrent)
 
 
 def test_the_logs_option_stands_behind_the_users_own(tmp_path: Path) -> None:
@@ -614,6 +644,107 @@ def test_the_recipe_jvm_has_its_pauses(tmp_path: Path) -> None:
         assert (one["status"], one["figures"][0]["metric"]) == ("measured", "run_time")
         (run,) = one["evidence"]["program"]["runs"]
         values = run["values"]
-        assert set(values) == {"run_time", "gc_time", "gc_pause_max"}
+        assert set(values) - {"gc_concurrent"} == {"run_time", "gc_time", "gc_pause_max"}
+        assert values.get("gc_concurrent", 1.0) > 0
         assert 0 < values["gc_pause_max"] <= values["gc_time"] < values["run_time"]
         assert sum(run["bytes_by_node"].values()) > 16 << 20
+
+
+FAKE_JAVA = r"""#!/bin/sh
+log=${JAVA_TOOL_OPTIONS##*file=}; log=${log%%:*}
+printf '%s\n' \
+  '[1.021s][info][gc] GC(0) Pause Full (Ergonomics) 440M->344M(672M) 330.744ms' \
+  '[1.054s][info][gc] GC(1) Concurrent Mark Cycle 150.000ms' > "$log"
+echo "training: 1.250 s"
+echo "$*" > java.words
+"""
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder that PATH begins with; there is no Spark, whatever this machine has."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    kept = [one for one in os.get_exec_path() if not Path(one, "spark-submit").exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), *kept]))
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    return folder
+
+
+def spark_below(home: Path) -> Path:
+    (home / "jars").mkdir(parents=True)
+    (home / "jars/spark-core_2.12-3.5.3.jar").touch()
+    return home / "jars"
+
+
+def test_spark_is_found_where_its_user_has_it(
+    without_spark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spark_jars() is None
+    package = spark_below(tmp_path / "lib/python3.11/site-packages/pyspark")
+    (without_spark / "spark-submit").touch(mode=0o755)
+    assert spark_jars() == package, "pip has put spark-submit beside it"
+    own = spark_below(tmp_path / "own")
+    found = type("Spec", (), {"submodule_search_locations": [str(own.parent)]})
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: found)
+    assert spark_jars() == own
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "home"))
+    assert spark_jars() == own, "nothing is there"
+    assert spark_below(tmp_path / "home") == spark_jars()
+
+
+def test_without_spark_its_recipe_says_what_to_install(
+    without_spark: Path, here: Topology, tmp_path: Path
+) -> None:
+    assert not [*without_spark.iterdir()]
+    request = Request(kind="effect", options={"recipe": "spark-random-forest", "rounds": "1"})
+    plan = expand([request], here, thp=True)
+    outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
+    (only,) = outcome.run.measurements
+    assert (only.status, only.cause) == ("skipped", Cause.TOOL)
+    assert only.reason == "spark-submit is not installed"
+    assert only.remedy == ("install the package pyspark (pip install pyspark), or set SPARK_HOME")
+
+
+def test_a_heap_that_spark_refuses_is_refused_before(here: Topology) -> None:
+    options = {"recipe": "spark-random-forest", "size": "256m"}
+    with pytest.raises(UserError, match="takes 1g or more"):
+        expand([Request(kind="effect", options=options)], here, thp=True)
+
+
+def test_the_recipe_of_spark_has_its_time_and_the_collectors(
+    without_spark: Path, here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jars = spark_below(tmp_path / "spark")
+    monkeypatch.setenv("SPARK_HOME", str(jars.parent))
+    monkeypatch.chdir(tmp_path)
+    (without_spark / "java").write_text(FAKE_JAVA)
+    (without_spark / "java").chmod(0o755)
+    request = Request(kind="effect", options={"recipe": "spark-random-forest", "rounds": "1"})
+    plan = expand([request], here, thp=True)
+    outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
+    (only,) = outcome.run.measurements
+    assert only.pattern["command"] == "spark-random-forest, heap of 1g"
+    (values,) = runs_of(only)
+    assert values["training"] == pytest.approx(1.25e9)
+    assert values["gc_time"] == values["gc_pause_max"] == pytest.approx(330.744e6)
+    assert values["gc_concurrent"] == pytest.approx(150e6)
+    words = (tmp_path / "java.words").read_text().split()
+    assert (words[0], f"{jars}/*" in words) == (f"-Xmx{1 << 30}", True)
+    console = Console(record=True, width=150, file=io.StringIO())
+    show_table(console, [only], outcome.run)
+    assert re.search(r"; GC pauses \d+% of the run time, concurrent GC \d", console.export_text())
+
+
+def test_spark_trains_its_forest(tmp_path: Path) -> None:
+    if spark_jars() is None:
+        pytest.skip("there is no Spark: pip install pyspark, or set SPARK_HOME")
+    installed("java")
+    found = recipe(tmp_path, "--recipe", "spark-random-forest", "--rounds", "1")
+    (only,) = found["results"]
+    (run,) = only["evidence"]["program"]["runs"]
+    assert only["status"] == "measured"
+    assert 0 < run["values"]["gc_time"] < run["values"]["run_time"]
+    assert run["values"]["training"] < run["values"]["run_time"]
+    assert sum(run["bytes_by_node"].values()) > 300 << 20

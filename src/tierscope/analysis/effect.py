@@ -116,7 +116,7 @@ class Effect(Model):
     placement: str
     command: str
     figure: str
-    """``run_time``, ``gc_time``, ``gc_pause_max``, or as the user named it."""
+    """``run_time``, ``gc_time``, ``gc_pause_max``, ``gc_concurrent``, or as the user named it."""
     metric: str
     pairs: int
     """Rounds in which both placements have the figure."""

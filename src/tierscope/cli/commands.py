@@ -99,6 +99,8 @@ def alloc_entries() -> list[Entry]:
         _written("check", "Check a file of rules.", LOOK, "alloc:check"),
         _written("sites", "Show the functions of a program that allocate most.", LOOK,
                  "alloc:sites"),
+        _written("heat", "Show how hot the memory of each function is, and propose rules.", LOOK,
+                 "alloc_heat:heat"),
         _written("flags", "Print the options that link a program with the allocator.", LOOK,
                  "alloc:flags"),
     ]  # fmt: skip

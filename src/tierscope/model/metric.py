@@ -153,6 +153,7 @@ METRICS |= {
     for figure in ("mean", *PERCENTILES, "max")
 }
 METRICS["gc_pause_max"] = Metric("ns", "lower", "longest GC pause")
+METRICS["gc_concurrent"] = Metric("ns", "lower", "concurrent GC")
 
 
 def heading_of(metric: str) -> str:

@@ -46,7 +46,7 @@ def _check_goes_with(asked: Asked, way: str) -> None:
 
 
 def _by_size(asked: Asked, to: str) -> str:
-    arena = f"arena tier {_nodes_of(to)}"
+    arena = f"arena tier {nodes_of(to)}"
     if asked.capacity:
         arena += f" capacity={parse_size(asked.capacity)}"
     if asked.full:
@@ -65,7 +65,7 @@ def _by_ratio(asked: Asked) -> str:
     return f"arena first {first};arena second {second};ratio first:second {asked.ratio}"
 
 
-def _nodes_of(text: str) -> str:
+def nodes_of(text: str) -> str:
     """Nodes as the library writes them: ``0,2``, or ``0@2,2@1`` with weights."""
     nodes = select_nodes(text)
     check_nodes(nodes.nodes)

@@ -13,6 +13,8 @@ from tierscope.place.launch import find_installed, preload_obstacle, with_librar
 
 RULES, WORDS, JSON = "TIERSCOPE_ALLOC_RULES", "TIERSCOPE_ALLOC", "TIERSCOPE_ALLOC_JSON"
 """The variables that the preloaded library reads (alloc/settings.c)."""
+_HEAT = "TIERSCOPE_ALLOC_HEAT"
+"""Nodes and a folder: an arena for each call site, whose addresses are written there."""
 _PROCESS = "TIERSCOPE_ALLOC_PROCESS"
 """The process that a program was started as; the library sets it for the program's children."""
 _PRELOADED = "_lib/libtierscope-alloc-preload.so"
@@ -52,10 +54,12 @@ def environment_for(
     words: Sequence[str],
     statistics: Path | None,
     environment: dict[bytes, bytes],
+    heat: str = "",
 ) -> dict[bytes, bytes]:
     """Return the environment in which a program follows rules; raises UserError where it cannot.
 
-    ``statistics`` is a file that each of its processes appends a line of JSON to.
+    ``statistics`` is a file that each of its processes appends a line of JSON to, ``heat`` the
+    nodes and the folder of ``place.heat``: NODES:FOLDER.
     """
     library = find_installed(_PRELOADED)
     if why := preload_obstacle(program, library):
@@ -65,7 +69,7 @@ def environment_for(
         )
     if rules:
         check_rules(rules)
-    settings = {RULES: rules, WORDS: ",".join(words), JSON: str(statistics or "")}
+    settings = {RULES: rules, WORDS: ",".join(words), JSON: str(statistics or ""), _HEAT: heat}
     ours = {name.encode() for name in (*settings, _PROCESS)}
     kept = {name: value for name, value in environment.items() if name not in ours}
     added = {name: value for name, value in settings.items() if value}

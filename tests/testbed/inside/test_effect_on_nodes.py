@@ -155,3 +155,22 @@ def test_damon_moves_a_program_s_cold_pages_and_numa_balancing_does_not(tmp_path
     assert set(kernel["bytes_by_node"]) == {DRAM}
     assert Path("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds").read_text() == "0\n"
     assert not list(Path("/sys/fs/cgroup").glob("tierscope-*"))
+
+
+def test_a_jvm_s_heap_is_extended_by_another_node() -> None:
+    quickly = "env:JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1"  # the emulator compiles slowly
+    placements = [
+        f"dram=node:{DRAM} {quickly}",
+        f"extended={DRAM},{HBM}@1:1 env:_JAVA_OPTIONS=-Xmx48m {quickly}",
+    ]
+    words = [word for one in placements for word in ("--placement", one)]
+    results = effect("--recipe", "jvm", "--size", "16m", *words)
+    dram, extended = (result["evidence"]["program"]["runs"][0] for result in results)
+    for run in (dram, extended):
+        assert 0 < run["values"]["gc_time"] < run["values"]["run_time"]
+    assert sum(dram["bytes_by_node"].values()) > 16 << 20
+    assert set(dram["bytes_by_node"]) == {DRAM}
+    shares = extended["bytes_by_node"]
+    assert set(shares) == {DRAM, HBM}
+    # A huge page is one step of a round, as a small one is.
+    assert min(shares.values()) > 0.2 * sum(shares.values()), shares

@@ -1,10 +1,13 @@
 """The measurer of effect: it runs programs under placements and reads what they print.
 
-The collector's pauses of a JVM are read from its log, of all collectors since JDK 9 (JEP 158,
-JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
+What the collector of a JVM does is read from its log, of all collectors since JDK 9 (JEP 158,
+JEP 271). ``-Xlog:gc,gc+phases`` has a line for each pause, and for each phase beside the program,
+of ZGC among the phases::
 
     [0.021s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms
-    [0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms
+    [0.054s][info][gc] GC(1) Concurrent Mark Cycle 5.000ms
+    [0.102s][info][gc,phases] GC(2) Pause Mark Start 0.005ms
+    [0.130s][info][gc,phases] GC(2) Concurrent Mark 15.005ms
 """
 
 import contextlib
@@ -40,6 +43,7 @@ from tierscope.model.event import (
 )
 from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
+from tierscope.place.allocator import environment_for
 from tierscope.place.huge_pages import huge_pages
 from tierscope.place.launch import Mechanism, decide, preloading, start
 from tierscope.place.look import Look
@@ -48,7 +52,10 @@ from tierscope.place.pages import own_memory, process_tree
 from tierscope.place.policy import Policy
 from tierscope.place.weights import kernel_weights
 
-_PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE)
+_LOGGED = re.compile(
+    r"\bGC\((\d+)\) (?:[YOyo]: )?(Pause|Concurrent) (.*?)\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE
+)
+"""A phase with its time, of a generation where the collector names it (young, old)."""
 VARIABLE = "JAVA_TOOL_OPTIONS"
 """Variable that every JVM reads options from (JVM Tool Interface)."""
 NOT_HELD = "in at least one run, memory was"
@@ -78,9 +85,34 @@ def logs_in(directory: Path) -> str:
     return "".join(path.read_text(errors="replace") for path in sorted(directory.glob("gc-*.log")))
 
 
-def pauses(log: str) -> list[float]:
-    """Return the pauses that a log has, in ns."""
-    return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
+@dataclass(frozen=True)
+class Collected:
+    """What the garbage collector did, in ns."""
+
+    pauses: list[float]
+    """In which the program stood still."""
+    concurrent: float
+    """Time of the phases beside the program, which takes CPUs from it."""
+
+
+def collected(log: str) -> Collected:
+    """Return what a log says that the collector did."""
+    pauses: list[float] = []
+    concurrent = 0.0
+    paused: dict[str, float] = {}
+    cycles: set[str] = set()
+    for number, kind, name, milliseconds in _LOGGED.findall(log):
+        time_ns = float(milliseconds.replace(",", ".")) * 1e6
+        if kind == "Pause":
+            pauses.append(time_ns)
+            paused[number] = paused.get(number, 0.0) + time_ns
+        else:
+            concurrent += time_ns
+            if name.strip().endswith("Cycle"):
+                cycles.add(number)
+    # G1 logs the whole cycle as concurrent, with the pauses in it.
+    within = sum(time_ns for number, time_ns in paused.items() if number in cycles)
+    return Collected(pauses, concurrent - within)
 
 
 @dataclass(frozen=True)
@@ -107,17 +139,22 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     would ignore the library that has to do it.
     """
     encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+    # A program that is not there is refused by exec, with the reason.
+    found = shutil.which(program, path=environment.get("PATH"))
+    path = Path(found).absolute() if found else None
+    executable = None
+    if settings.alloc and path:
+        executable = path
+        encoded = _with_rules(path, settings.alloc, encoded)
     if settings.mode is None:
-        return Placed(environment=encoded)
+        return Placed(environment=encoded, executable=executable)
     nodes, weights = tuple(settings.nodes), tuple(settings.weights)
     asked = Policy(settings.mode, nodes, weights, settings.balancing)
     launch = decide(asked)
     if asked.mode == "weighted" and launch.mechanism == "kernel":
         weights = kernel_weights(nodes)
-    executable = None
-    # A program that is not there is refused by exec, with the reason.
-    if launch.setting and (found := shutil.which(program, path=environment.get("PATH"))):
-        executable = Path(found).absolute()
+    if launch.setting and path:
+        executable = path
         try:
             encoded = preloading(launch, asked, executable, encoded)
         except UserError as error:
@@ -125,6 +162,13 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     return Placed(
         asked, launch.policy, encoded, executable, launch.mechanism, weights, tuple(launch.notes)
     )
+
+
+def _with_rules(program: Path, rules: str, environment: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    try:
+        return environment_for(program, rules, ["strict"], None, environment)
+    except UserError as error:
+        raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
 
 
 def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
@@ -437,13 +481,14 @@ class Measurer:
             finally:
                 self._run = None
                 saved = _saved(spec, scratch)
-            pauses = _pauses(spec, scratch)
-        return _repetition_of(spec, ran, pauses, saved)
+            collector = _collector(spec, scratch)
+        return _repetition_of(spec, ran, collector, saved)
 
 
 def _repetition_of(
-    spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str | None
+    spec: EffectSpec, ran: Ran, collector: Collected | None, saved: str | None
 ) -> Repetition:
+    pauses = collector.pauses if collector else None
     columns = list(_columns(spec, ran, pauses))
     values = {
         column.part or column.metric: value
@@ -452,6 +497,8 @@ def _repetition_of(
     }
     if pauses:
         values["gc_pause_max"] = max(pauses)
+    if collector and collector.concurrent:
+        values["gc_concurrent"] = collector.concurrent
     pages = {str(node): size for node, size in ran.bytes_by_node.items()}
     run = ProgramRun(
         values=values,
@@ -463,7 +510,8 @@ def _repetition_of(
     )
     notes = [*ran.placed.notes, *ran.notes]
     stray = not_held(ran.placed, ran.bytes_by_node, ran.threads)
-    if stray and not spec.settings.tier:  # tiering is there to move it
+    # Tiering is there to move it, and rules to have parts of it elsewhere.
+    if stray and not spec.settings.tier and not spec.settings.alloc:
         notes.append(stray)
     counted = [Distribution(metric="gc_pause", samples=[_histogram(pauses)])] if pauses else None
     series = Series(
@@ -515,8 +563,8 @@ def _number(name: str, found: str | tuple[str, ...], factor: float) -> float:
     return value
 
 
-def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
-    """Return the collector's pauses in ns; None where they were not asked for."""
+def _collector(spec: EffectSpec, scratch: Path) -> Collected | None:
+    """Return what the garbage collector did; None where that was not asked for."""
     if not spec.gc_log:
         return None
     log = logs_in(scratch)
@@ -524,7 +572,7 @@ def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
         raise ProgramError(
             Cause.PROGRAM, "it wrote no garbage-collector log: it is not a JVM of JDK 9 or later"
         )
-    return pauses(log)
+    return collected(log)
 
 
 def _histogram(pauses: Sequence[float]) -> Histogram:

@@ -121,7 +121,9 @@ def _show_pages(console: Console, group: list[Measurement]) -> None:
         size = figures.size_text(sum(amounts.values()))
         seen = f"{size} seen, {by_node(amounts)}" if amounts else "ended before its memory was seen"
         where = f"CPUs {m.initiator.partition(':')[2]}, memory of {m.target}{_placed_by(m)}"
-        console.print(Text(f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}"))
+        console.print(
+            Text(f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}{_collected(m)}")
+        )
 
 
 def _runs(measurement: Measurement) -> list[ProgramRun]:
@@ -145,6 +147,20 @@ def _migrated(measurement: Measurement) -> str:
     """Say what the kernel migrated in a run, on average; empty without tiering."""
     found = [run.migrated_bytes for run in _runs(measurement) if run.migrated_bytes is not None]
     return f"; {figures.size_text(fmean(found))} migrated in a run" if found else ""
+
+
+def _collected(measurement: Measurement) -> str:
+    """Say which share of the time the garbage collector took; empty without its log."""
+    shares = [
+        (run.values["gc_time"] / took, run.values.get("gc_concurrent", 0.0) / took)
+        for run in _runs(measurement)
+        if "gc_time" in run.values and (took := run.values.get("run_time"))
+    ]
+    if not shares:
+        return ""
+    stopped, beside = (fmean(each) for each in zip(*shares, strict=True))
+    more = f", concurrent GC {figures.share_text(beside)}" if beside else ""
+    return f"; GC pauses {figures.share_text(stopped)} of the run time{more}"
 
 
 def pages_of(measurement: Measurement) -> dict[str, float]:

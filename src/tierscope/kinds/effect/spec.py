@@ -1,6 +1,7 @@
 """The spec of effect: a program that is run under one placement, again and again."""
 
 import contextlib
+import importlib.util
 import os
 import re
 import shlex
@@ -22,6 +23,7 @@ from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups, tiering
+from tierscope.place.allocator import check_rules, rules_file
 from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
@@ -42,7 +44,7 @@ Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
 Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
-_OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max")
+_OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max", "gc_concurrent")
 _MAX_TIMEOUT_S = 86400 * 7
 _UNITS: dict[str, tuple[str, float]] = {
     "s": ("reported_time", 1e9),
@@ -75,7 +77,7 @@ _NAME_LENGTH = 40
 _FORMS = (
     "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
     "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
+    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, env:A=B"
 )
 _WORDS = {
     "mode": rf"({'|'.join(MODES)})",
@@ -83,25 +85,36 @@ _WORDS = {
     "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
     "tier": "tier:(.+)",
     "pairs": "pair:(.+)",
+    "alloc": "alloc:(.+)",
     "environment": "env:(.[^=]*=.*)",
     "cpus": "(cpus?:.*)",
 }
 """What a word of a placement sets, by its form; nodes have forms of their own."""
-_ONCE = ("mode", "nodes", "thp", "tier")
+_ONCE = ("mode", "nodes", "thp", "tier", "alloc")
 _JOBS = Path(__file__).with_name("jobs")
 _VALUE = 1000
 """Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
 _READS = 100_000
 _ROW = 16
 """Bytes of a row of the table that DuckDB scans."""
+_SPARK = "spark-random-forest"
+_SPARK_HEAP = 1 << 30
+"""The default, and the least: what training needs besides its rows does not shrink with them."""
+_SPARK_PACKAGE = "pyspark (pip install pyspark), or set SPARK_HOME"
+_SPARK_OPENS = (
+    *(f"java.{name}" for name in ("io", "lang", "lang.invoke", "lang.reflect", "net", "nio")),
+    *(f"java.util{name}" for name in ("", ".concurrent", ".concurrent.atomic")),
+    *(f"sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
+)
+"""Packages of java.base that Spark reflects on; from Java 17 on they have to be opened."""
 _NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
 _PLACEMENT = Option(
     "placement",
     "[NAME=]WORDS",
     "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
     "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
-    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
-    "as-found. May be given again; the others are compared with the first one",
+    "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; alloc:FILE; "
+    "env:NAME=VALUE; as-found. May be given again; the others are compared with the first one",
     "as-found",
     many=True,
 )
@@ -117,7 +130,7 @@ _TIMEOUT = Option(
     "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
 )
 _SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data", "256m")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (of Spark's 1g)", "256m")
 
 
 class Settings(Model):
@@ -136,6 +149,8 @@ class Settings(Model):
     program runs; empty: none."""
     pairs: Annotated[list[Annotated[str, Field(max_length=20)]], Field(max_length=512)] = []
     """The fast and slow nodes of a preset: 0:2."""
+    alloc: Annotated[str, Field(max_length=4096)] = ""
+    """The path of a file of rules for its heap, as of ``tierscope alloc exec``; empty: none."""
     environment: dict[str, Word] = {}
 
 
@@ -339,6 +354,15 @@ def checked_tiers(settings: Settings) -> Settings:
     return settings
 
 
+def checked_alloc(settings: Settings) -> Settings:
+    """Return settings with the heap's file of rules by its whole path; raises UserError."""
+    if not settings.alloc:
+        return settings
+    rules = rules_file(settings.alloc)
+    check_rules(rules)
+    return settings.model_copy(update={"alloc": rules})
+
+
 @contextlib.contextmanager
 def tiered(settings: Settings) -> Iterator[Tiered | None]:
     """Move pages as a placement asks until the block ends; gives None without tiering.
@@ -404,7 +428,9 @@ def _settings(words: list[str]) -> Settings:
     for values in (said[name] for name in _ONCE):
         if len(values) > 1:
             raise UserError(f"'{values[0]}' and '{values[1]}' are in one placement; name one")
-    fields: dict[str, Any] = {name: said[name][0] for name in ("thp", "tier") if said[name]}
+    fields: dict[str, Any] = {
+        name: said[name][0] for name in ("thp", "tier", "alloc") if said[name]
+    }
     fields["pairs"] = said["pairs"]
     fields["environment"] = dict(text.split("=", 1) for text in said["environment"])
     if said["cpus"]:
@@ -413,7 +439,7 @@ def _settings(words: list[str]) -> Settings:
         fields |= _policy(said)
     elif said["balancing"]:
         raise UserError("'balancing' goes with bind and preferred-many")
-    return checked_tiers(Settings.model_validate(fields))
+    return checked_alloc(checked_tiers(Settings.model_validate(fields)))
 
 
 def _set_by(word: str) -> tuple[str, str]:
@@ -492,6 +518,39 @@ def _jvm(size: int, _command: Sequence[str]) -> Job:
     )
 
 
+def _spark(size: int, _command: Sequence[str]) -> Job:
+    """Spark's random forest with HiBench's parameters, of rows that fill an eighth of the heap."""
+    jars = spark_jars()
+    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _SPARK_OPENS]
+    heap = f"-Xmx{size}"
+    program = ["java", heap, *opened, "-cp", f"{jars}/*", str(_JOBS / "SparkForest.java")]
+    return Job(
+        # Spark's own launcher stands for its jars where they are missing.
+        [*program, str(size // 8), "{scratch}"] if jars else ["spark-submit"],
+        reported=_printed("training:s"),
+        gc_log=True,
+        package="default-jdk-headless"
+        if jars
+        else "pyspark (pip install pyspark), or set SPARK_HOME",
+        title=f"spark-random-forest, heap of {format_size(size)}",
+    )
+
+
+def spark_jars() -> Path | None:
+    """Return the folder of Spark's jars: of SPARK_HOME, of this Python, or of PATH; None: no Spark.
+
+    pip's pyspark has them in its package, beside which it installs spark-submit.
+    """
+    homes = [Path(os.environ["SPARK_HOME"])] if os.environ.get("SPARK_HOME") else []
+    own = importlib.util.find_spec("pyspark")
+    homes += [Path(folder) for folder in (own and own.submodule_search_locations) or []]
+    if found := shutil.which("spark-submit"):
+        prefix = Path(found).resolve().parent.parent
+        homes += [prefix, *prefix.glob("lib/python*/site-packages/pyspark")]
+    folders = (home.absolute() / "jars" for home in homes)
+    return next((folder for folder in folders if [*folder.glob("spark-core_*.jar")]), None)
+
+
 def _duckdb(size: int, _command: Sequence[str]) -> Job:
     """A scan and a join of a table in memory."""
     return Job(
@@ -513,6 +572,7 @@ def _stream(_size: int, command: Sequence[str]) -> Job | None:
 READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
     "redis": _redis,
     "jvm": _jvm,
+    _SPARK: _spark,
     "duckdb": _duckdb,
     "stream": _stream,
 }
@@ -542,7 +602,7 @@ def _job(request: Request) -> Job:
             raise request.wrong("command", "name the program after --, or a --recipe")
         job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
     else:
-        size = parsed(request, _SIZE, grammar.parse_size)
+        size = _recipe_size(request, names[0])
         ready = READY[names[0]](size, command)
         if ready is None:
             raise request.wrong("recipe", f"{names[0]} needs the program after --")
@@ -550,6 +610,17 @@ def _job(request: Request) -> Job:
     if job.client and not job.reported:
         raise request.wrong("client", "name the figures in the client's output by --metric")
     return job
+
+
+def _recipe_size(request: Request, name: str) -> int:
+    """Return the bytes of a recipe's data, of a JVM's heap."""
+    if name != _SPARK:
+        return parsed(request, _SIZE, grammar.parse_size)
+    size = parsed(request, _SIZE, grammar.parse_size) if "size" in request.options else _SPARK_HEAP
+    if size < _SPARK_HEAP:
+        least = format_size(_SPARK_HEAP)
+        raise request.wrong("size", f"{_SPARK} takes {least} or more")
+    return size
 
 
 def _words(request: Request, option: str) -> list[str]:

@@ -17,7 +17,8 @@ from tierscope.place.pages import process_tree
 
 MOST_PROCESSES = 32
 MONITORING = Monitoring(5_000, 100_000, 1_000_000, min_regions=100, max_regions=1000)
-_LOOK = Scheme("stat", accesses=EVERY, access_unit="samples")
+LOOK = Scheme("stat", accesses=EVERY, access_unit="samples")
+"""Moves nothing; its regions are what is seen."""
 _PIECES = 2000
 """Pieces that a process's or a node's memory is cut into."""
 _RANGE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ")
@@ -81,7 +82,7 @@ def rules_for(kernel: Kernel, pids: Sequence[int]) -> Rules:
         ]
     return Rules(
         tuple(
-            Kdamond((Context(operations, (target,), MONITORING, (_LOOK,)),))
+            Kdamond((Context(operations, (target,), MONITORING, (LOOK,)),))
             for operations, target in targets
         )
     )
@@ -90,7 +91,7 @@ def rules_for(kernel: Kernel, pids: Sequence[int]) -> Rules:
 def observed(kernel: Kernel, pids: Sequence[int]) -> list[Observed]:
     """Return what the kdamonds of ``rules_for`` look at, in their order."""
     if pids:
-        return [Observed(_name(kernel, pid), _pieces(_resident(kernel, pid))) for pid in pids]
+        return [Observed(_name(kernel, pid), _pieces(resident(kernel, pid))) for pid in pids]
     found = []
     for node in nodes_with_memory(kernel):
         whole = [(start, end, float(end - start)) for start, end in tree.ranges(kernel, node)]
@@ -119,8 +120,8 @@ def _name(kernel: Kernel, pid: int) -> str:
     return f"{pid} {kernel.text(f'/proc/{pid}/comm') or ''}".strip()
 
 
-def _resident(kernel: Kernel, pid: int) -> list[tuple[int, int, float]]:
-    """Start, end and resident bytes of each mapping."""
+def resident(kernel: Kernel, pid: int) -> list[tuple[int, int, float]]:
+    """Return start, end and resident bytes of each mapping that has any, going up."""
     found: list[tuple[int, int, float]] = []
     for line in (kernel.text(f"/proc/{pid}/smaps") or "").splitlines():
         match = _RANGE.match(line)

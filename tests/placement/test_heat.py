@@ -1,0 +1,220 @@
+"""Heat of call sites: which addresses are whose, what was accessed there, and the rules for it."""
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.fake_kernel import FakeKernel
+from tierscope.cli import alloc_heat
+from tierscope.cli.app import app
+from tierscope.model.errors import UserError
+from tierscope.place import heat
+from tierscope.place.allocator import check_rules, environment_for
+from tierscope.place.damon import tree
+from tierscope.place.damon.status import Region
+from tierscope.place.heat import OTHER, Found, SiteHeat, Stretch, Sums
+from tierscope.report.heat import heat_json
+
+MIB = 1 << 20
+SMAPS = """\
+00400000-00500000 rw-p 00000000 00:00 0
+Rss:                1024 kB
+00600000-00601000 rw-p 00000000 00:00 0
+Rss:                   4 kB
+10000000-10400000 rw-p 00000000 00:00 0
+Rss:                2048 kB
+10400000-20000000 ---p 00000000 00:00 0
+Rss:                   0 kB
+20000000-20100000 rw-p 00000000 00:00 0
+Rss:                1024 kB
+"""
+ARENAS = "10000000 20000000 app:load\n20000000 30000000 app:index of\n3000"
+"""The last line is being written."""
+
+
+def site(name: str, size: float, accessed: float) -> SiteHeat:
+    return SiteHeat(name, bytes=size, resident=size, accessed=accessed, touched=accessed)
+
+
+def found(*sites: SiteHeat) -> Found:
+    ordered = sorted(sites, key=lambda one: -one.rate)
+    return Found(ordered, SiteHeat(OTHER), looks=1, processes=1)
+
+
+def test_memory_is_that_of_the_function_whose_arena_it_is_in(tmp_path: Path) -> None:
+    kernel = FakeKernel(tmp_path / "root")
+    for pid in (7, 8):
+        folder = Path(f"{kernel.root}/proc/{pid}")
+        folder.mkdir(parents=True)
+        (folder / "smaps").write_text(SMAPS)
+    (tmp_path / "7").write_text(ARENAS)
+    (tmp_path / "8").write_text("")  # nothing was large there
+    layout = heat.layout_of(kernel, tmp_path, [7, 8, 9])
+    assert layout == {
+        7: [
+            Stretch(0x400000, 0x500000, MIB, OTHER),
+            Stretch(0x10000000, 0x10400000, 2 * MIB, "app:load"),
+            Stretch(0x20000000, 0x20100000, MIB, "app:index of"),
+        ]
+    }
+    (kdamond,) = heat.rules_for(layout).kdamonds
+    (target,) = kdamond.contexts[0].targets
+    assert kdamond.contexts[0].operations == "fvaddr"
+    assert (target.pid, len(target.regions)) == (7, 3)
+
+
+def test_damon_is_told_of_new_memory_and_not_of_the_same_again() -> None:
+    whole = [Stretch(0, 100 * MIB, MIB, "a"), Stretch(200 * MIB, 300 * MIB, MIB, "b")]
+    grown = [Stretch(0, 104 * MIB, MIB, "a"), whole[1]]
+    assert heat.has_moved({}, {1: whole})
+    assert heat.has_moved({1: whole[:1]}, {1: whole})
+    assert heat.has_moved({1: whole}, {2: whole})
+    assert heat.has_moved({1: whole}, {1: [Stretch(0, 120 * MIB, MIB, "a"), whole[1]]})
+    assert not heat.has_moved({1: whole}, {1: grown})
+    assert not heat.has_moved({1: whole}, {1: whole[:1]})
+
+
+def test_accesses_are_of_the_part_that_a_region_has_of_a_stretch() -> None:
+    sums = Sums()
+    stretches = [Stretch(0, 100, 50, "half there"), Stretch(100, 200, 100, "whole")]
+    sums.add_memory({1: stretches})
+    sums.add_regions(stretches, [Region(0, 150, 250, 20, 0), Region(0, 0, 150, 10, 0)])
+    hottest, other = sums.found().sites
+    assert (hottest.name, hottest.accessed, hottest.touched) == ("whole", 50 * 0.5 + 50, 100)
+    assert (other.rate, other.working, other.bytes) == (0.5, 1.0, 50)
+    assert sums.found().share(other) == pytest.approx(25 / 100)
+
+
+@given(
+    edges=st.lists(st.integers(0, 500), min_size=2, max_size=12, unique=True),
+    places=st.lists(st.integers(0, 500), min_size=2, max_size=8, unique=True),
+    accesses=st.integers(0, 20),
+)
+def test_regions_of_one_rate_give_all_that_they_cover_that_rate(
+    edges: list[int], places: list[int], accesses: int
+) -> None:
+    edges, places = sorted(edges), sorted(places)
+    stretches = [
+        Stretch(start, end, end - start, f"f{start}") for start, end in itertools.pairwise(places)
+    ]
+    sums = Sums()
+    sums.add_memory({1: stretches})
+    regions = [Region(0, start, end, accesses, 0) for start, end in itertools.pairwise(edges)]
+    sums.add_regions(stretches, regions)
+    covered = sum(max(0, min(one.end, edges[-1]) - max(one.start, edges[0])) for one in stretches)
+    total = sum(one.accessed for one in sums.found().sites)
+    assert total == pytest.approx(covered * accesses / 20)
+
+
+def test_the_hottest_stay_as_far_as_they_fit() -> None:
+    seen = found(site("hot", 10, 90), site("large", 100, 100), site("warm", 20, 10))
+    assert [one.name for one in heat.cold(seen, 30)] == ["large"]
+    assert [one.name for one in heat.cold(seen, 5)] == ["large", "warm", "hot"]
+    assert heat.cold(seen, 130) == []
+
+
+def test_without_a_capacity_what_gets_few_accesses_goes() -> None:
+    seen = found(site("hot", 10, 990), site("idle", 50, 0), site("cool", 100, 9), site("w", 9, 20))
+    assert [one.name for one in heat.cold(seen, None)] == ["cool", "idle"]
+
+
+def test_the_library_takes_the_proposed_rules(tmp_path: Path) -> None:
+    slow = [site(name, 1, 0) for name in ("app:load", "my app:x", "app+0x12")]
+    file = tmp_path / "tiers.rules"
+    file.write_text(heat.rules_text(slow, "0"))
+    assert check_rules(str(file)) == (1, 3)
+    seen = heat_json(["app"], 1.0, found(*slow), slow[:1], "")
+    assert [one["memory"] for one in seen["call_sites"]] == ["slow", "fast", "fast"]
+    assert seen["rules"] is None
+
+
+HALVES = """
+import os
+kept = [bytearray(1 << 20) for _ in range(4)]
+if os.fork():
+    os.wait()
+else:
+    kept += [bytearray(1 << 20) for _ in range(4)]
+for line in open("/proc/self/maps"):
+    print(os.getpid(), line, end="", flush=True)
+"""
+
+
+def test_each_process_says_which_addresses_are_of_which_function(tmp_path: Path) -> None:
+    """Those of a fork are its parent's; what executes another program has that one's only."""
+    program = Path(sys.executable)
+    environment = environment_for(program, "", ["strict"], None, {}, f"0:{tmp_path}")
+    shell = ["sh", "-c", f"exec '{program}' -S -c '{HALVES}'"]
+    done = subprocess.run(shell, env=environment, capture_output=True, check=True, text=True)
+    pids = {int(line.split()[0]) for line in done.stdout.splitlines()}
+    assert {int(path.name) for path in tmp_path.iterdir()} == pids
+    for pid in pids:
+        lines = [line.split() for line in done.stdout.splitlines() if line.startswith(f"{pid} ")]
+        mapped = [int(words[1].partition("-")[0], 16) for words in lines]
+        arenas = heat.arenas_in((tmp_path / str(pid)).read_text())
+        assert arenas
+        for start, end, name in arenas:
+            assert any(start <= one < end for one in mapped)
+            assert ":" in name or "+0x" in name
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    program = Path("/bin/true")
+    environment = environment_for(program, "", ["strict"], None, {}, f"0:{tmp_path}/none")
+    done = subprocess.run([program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"tierscope-alloc: TIERSCOPE_ALLOC_HEAT='0:{tmp_path}/none', which is NODES:FOLDER: "
+        "No such file or directory\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
+    kernel = FakeKernel(tmp_path / "root")
+    monkeypatch.setattr(alloc_heat, "kernel_here", lambda: kernel)
+    return kernel
+
+
+def test_a_program_of_which_nothing_is_seen_ends_with_its_own_status(
+    kernel: FakeKernel, tmp_path: Path
+) -> None:
+    rules = tmp_path / "tiers.rules"
+    words = ["alloc", "heat", "--to", "node:0", "--out", str(rules), "--", "sh", "-c", "exit 7"]
+    done = CliRunner().invoke(app, words, standalone_mode=False)
+    assert done.return_value == 7, done.output
+    assert "No function's memory was seen" in done.output
+    assert "0 rules in" in done.output
+    assert rules.read_text() == "arena slow 0\n"
+    assert tree.count(kernel) == 0
+
+
+def test_a_program_that_goes_on_is_ended_after_the_time(kernel: FakeKernel) -> None:
+    words = ["alloc", "heat", "--for", "0.1s", "--", "sleep", "60"]
+    done = CliRunner().invoke(app, words, standalone_mode=False)
+    assert done.return_value == 128 + 15, done.output
+    assert tree.count(kernel) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--fast 1g -- true", "--fast goes with --to, which names nodes for what is cold"),
+        ("--out rules -- true", "--out goes with --to, which names nodes for what is cold"),
+        ("--to node:0", "name the program behind --"),
+        ("--to node:99 -- true", "node 99 does not exist"),
+        ("-- no-such-program", "'no-such-program' cannot be started"),
+    ],
+)
+def test_wrong_requests_start_nothing(kernel: FakeKernel, words: str, says: str) -> None:
+    done = CliRunner().invoke(app, ["alloc", "heat", *words.split()], standalone_mode=False)
+    assert isinstance(done.exception, UserError)
+    assert says in str(done.exception)
+    assert tree.count(kernel) == 0
