@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -114,3 +115,11 @@ class Command:
         os.waitpid(self.pid, 0)
         with self._said:
             return [int(line) for line in self._said]
+
+
+def waiting_for(what: Callable[[], bool]) -> None:
+    """Wait until something is so, which another process brings about."""
+    give_up_at = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -130,14 +129,6 @@ def test_a_supervisor_that_is_killed_while_it_restores_leaves_the_rest_to_restor
         tiering.stop(kernel)
         assert_restored(kernel, before, f"the supervisor killed before step {step}")
     assert step > 7
-
-
-def waiting_for(what: Callable[[], bool]) -> None:
-    """Wait until something is so, which another process brings about."""
-    give_up_at = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.005)
 
 
 def kept(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> int:

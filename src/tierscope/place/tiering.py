@@ -411,8 +411,9 @@ def _follow(kernel: Kernel, own: int, follower: Follower) -> None:
         if session is None:
             return
         follower.follow()
-        seen = (*session.events, *found)[-_EVENTS:]
-        _save(kernel, replace(session, events=seen, problem=follower.problem))
+        if found or follower.problem != session.problem:
+            seen = (*session.events, *found)[-_EVENTS:]
+            _save(kernel, replace(session, events=seen, problem=follower.problem))
 
 
 def _undo(kernel: Kernel, session: Session) -> list[str]:

@@ -89,9 +89,12 @@ def _shared_blocks(kernel: Kernel, node: int) -> set[int]:
 
 
 def _in_zones(kernel: Kernel, node: int, block: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return the parts of a block that a node's zones span."""
+    """Return the parts of a block that a node's zones span; all of it where these are unknown."""
+    zones = _zones(kernel, node)
+    if not zones:
+        return [block]
     found = []
-    for zone in _zones(kernel, node):
+    for zone in zones:
         first, count = zone.get("start_pfn:", 0), zone.get("spanned", 0)
         start = max(block[0], first * PAGE_BYTES)
         end = min(block[1], (first + count) * PAGE_BYTES)
