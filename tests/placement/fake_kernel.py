@@ -85,8 +85,6 @@ class FakeKernel(Kernel):
     def __init__(self, root: Path, new: bool = False) -> None:
         super().__init__(root)
         self.new = new
-        self.on_step: Callable[[], None] = lambda: None
-        """Called before each change."""
         self.on_write: Callable[[str, str], None] = lambda _path, _value: None
         for path, text in {
             "proc/sys/kernel/random/boot_id": "boot-1",
@@ -130,7 +128,6 @@ class FakeKernel(Kernel):
         return root
 
     def write(self, path: str, value: str) -> None:
-        self.on_step()
         file = Path(self.root + path)
         if not file.exists():
             raise refused(path, value, errno.ENOENT)
@@ -143,7 +140,6 @@ class FakeKernel(Kernel):
         self.on_write(path, value)
 
     def make_folder(self, path: str) -> None:
-        self.on_step()
         folder = Path(self.root + path)
         if not folder.exists():
             folder.mkdir()
@@ -152,7 +148,6 @@ class FakeKernel(Kernel):
                 (folder / name).write_text(f"{text}\n")
 
     def remove_folder(self, path: str) -> None:
-        self.on_step()
         folder = Path(self.root + path)
         if not folder.exists():
             raise refused(path, "", errno.ENOENT)

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 from placement.fake_kernel import FakeKernel
 from tierscope.place import saved_state, supervisor, tiering
@@ -47,41 +47,47 @@ def begin(kernel: FakeKernel) -> tiering.Tiering:
     return started
 
 
-def on_each_step(kernel: FakeKernel, called: Callable[[], None]) -> None:
+def on_each_step(kernel: Kernel | type[Kernel], called: Callable[[], None]) -> None:
     """Have a function called before each change, of the kernel's files and of the state file.
 
     It stays so in this process: a test's own is forked for it.
     """
-    kernel.on_step = called
-    save, discard = saved_state.save, saved_state.discard
+    for where, names in (
+        (kernel, ("write", "make_folder", "remove_folder")),
+        (saved_state, ("save", "discard")),
+    ):
+        for name in names:
+            setattr(where, name, _after(called, getattr(where, name)))
 
-    def saving(name: str, what: object, root: Path) -> None:
+
+def _after(called: Callable[[], None], change: Callable[..., None]) -> Callable[..., None]:
+    def both(*arguments: object) -> None:
         called()
-        save(name, what, root)
+        change(*arguments)
 
-    def discarding(name: str, root: Path) -> None:
-        called()
-        discard(name, root)
-
-    saved_state.save, saved_state.discard = saving, discarding  # type: ignore[assignment]
+    return both
 
 
 class Steps:
     """Counts the steps of a process, and kills before one; the supervisor first, if asked to."""
 
-    def __init__(self, kill_at: int = 0, supervisor: Callable[[], int] | None = None) -> None:
+    def __init__(self, kill_at: int = 0, both: bool = False) -> None:
         self.count = 0
         self._own = os.getpid()
-        self._kill_at, self._supervisor = kill_at, supervisor
+        self._kill_at, self._both = kill_at, both
 
     def __call__(self) -> None:
         if os.getpid() != self._own:
             return
         self.count += 1
         if self.count == self._kill_at:
-            if self._supervisor:
-                os.kill(self._supervisor(), signal.SIGKILL)
+            if self._both:
+                os.kill(_started[-1], signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+_started: list[int] = []
+"""The supervisors of a command, in its own process."""
 
 
 class Command:
@@ -93,22 +99,25 @@ class Command:
         if self.pid == 0:
             try:
                 os.close(read)
-                start = supervisor.start
-
-                def starting(*arguments: object) -> supervisor.Supervisor:
-                    one = start(*arguments)  # type: ignore[arg-type]
-                    say(one.pid)
-                    return one
-
-                def say(number: int) -> None:
-                    os.write(write, f"{number}\n".encode())
-
-                supervisor.start = starting  # type: ignore[assignment]
-                work(say)
+                self._work(work, lambda number: os.write(write, f"{number}\n".encode()))
             finally:
                 os._exit(0)
         os.close(write)
         self._said = os.fdopen(read)
+
+    def _work(
+        self, work: Callable[[Callable[[int], None]], None], say: Callable[[int], object]
+    ) -> None:
+        start = supervisor.start
+
+        def starting(*arguments: Any) -> supervisor.Supervisor:
+            one = start(*arguments)
+            _started.append(one.pid)
+            say(one.pid)
+            return one
+
+        supervisor.start = starting
+        work(lambda number: say(number) and None)
 
     def wait(self) -> list[int]:
         """Wait for its end; return what it said: its supervisor's process, and any more."""
@@ -117,9 +126,9 @@ class Command:
             return [int(line) for line in self._said]
 
 
-def waiting_for(what: Callable[[], bool]) -> None:
+def waiting_for(what: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until something is so, which another process brings about."""
-    give_up_at = time.monotonic() + 60
+    give_up_at = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < give_up_at
         time.sleep(0.005)

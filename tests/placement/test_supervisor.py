@@ -18,18 +18,14 @@ def _adopting() -> Iterator[None]:
         yield
 
 
-def killed(
-    kernel: FakeKernel, step: int, *, supervisor: bool = False, undoing: bool = False
-) -> int:
+def killed(kernel: FakeKernel, step: int, *, both: bool = False, undoing: bool = False) -> int:
     """Kill a command before a step of setting up or of undoing, and its supervisor before that.
 
     Returns the process of the supervisor, which is there if it was not killed.
     """
 
     def work(_say: Callable[[int], None]) -> None:
-        own: list[int] = []
-        steps = Steps(step, (lambda: own[0]) if supervisor else None)
-        remember(own)
+        steps = Steps(step, both)
         if not undoing:
             on_each_step(kernel, steps)
             begin(kernel)
@@ -39,18 +35,6 @@ def killed(
         started.end()
 
     return Command(work).wait()[0]
-
-
-def remember(own: list[int]) -> None:
-    """Note the supervisor that this process starts."""
-    start = tiering.supervisor.start
-
-    def starting(*arguments: object) -> tiering.Supervisor:
-        one = start(*arguments)  # type: ignore[arg-type]
-        own.append(one.pid)
-        return one
-
-    tiering.supervisor.start = starting  # type: ignore[assignment]
 
 
 def number_of_steps(root: Path, undoing: bool) -> int:
@@ -95,7 +79,7 @@ def test_with_the_supervisor_killed_too_restore_restores(tmp_path: Path, undoing
     before = snapshot(FakeKernel.root_of(tmp_path / "new"))
     for step in range(1, steps + 1):
         kernel = FakeKernel(tmp_path / str(step))
-        os.waitpid(killed(kernel, step, supervisor=True, undoing=undoing), 0)
+        os.waitpid(killed(kernel, step, both=True, undoing=undoing), 0)
         tiering.stop(kernel)
         assert_restored(kernel, before, f"both killed before step {step} of {steps}")
 

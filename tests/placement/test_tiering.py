@@ -128,6 +128,15 @@ def test_one_tiering_at_a_time(kernel: FakeKernel) -> None:
     assert tree.running(kernel) == [0, 1]
 
 
+def test_one_that_somebody_else_has_ended_does_not_end_the_next(kernel: FakeKernel) -> None:
+    first = supervised.begin(kernel)
+    assert tiering.stop(kernel) != []
+    assert first.now() is None
+    begin(kernel)
+    assert first.end() == []
+    assert tree.running(kernel) == [0, 1]
+
+
 def test_without_damon_it_says_so(kernel: FakeKernel) -> None:
     (kernel.folder / "nr_kdamonds").unlink()
     with pytest.raises(UserError, match="this kernel has no DAMON in sysfs"):

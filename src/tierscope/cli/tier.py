@@ -160,6 +160,7 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
 def status(output: Output) -> None:
     """Show what tiering has moved, where the pages are, and why nothing moves.
 
+    Memory that went online or offline meanwhile is listed, too; new memory is monitored.
     It takes as long as DAMON's aggregation interval, since it reads all regions.
 
     \b
@@ -238,7 +239,10 @@ def stop(output: Output) -> None:
 @options.command()
 @options.json_option
 def restore(output: Output) -> None:
-    """Restore what tiering changed before it was killed; do nothing where nothing is left.
+    """Restore what a killed tiering left; do nothing where nothing is left.
+
+    'tier start' has a supervisor, which restores everything where the command is killed. This is
+    for what it could not restore, and for when it was killed itself.
 
     \b
     Examples:

@@ -53,11 +53,10 @@ class Kernel(Files):
                 os.write(descriptor, value.encode())
             finally:
                 os.close(descriptor)
-        except PermissionError as error:
-            number = error.errno or 0
-            raise KernelError(f"cannot write {path}: needs root", number) from None
         except OSError as error:
             why = f"the kernel refuses '{value}' in {path}: {error.strerror}"
+            if isinstance(error, PermissionError) and os.geteuid() != 0:
+                why = f"cannot write {path}: needs root"
             raise KernelError(why, error.errno or 0) from None
 
     def make_folder(self, path: str) -> None:
