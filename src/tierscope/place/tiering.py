@@ -392,10 +392,10 @@ def _supervise(kernel: Kernel, ears: Ears) -> None:
         kept = kept or word == supervisor.KEEP
         if follower is None and word not in (supervisor.FOLLOW, supervisor.KEEP):
             continue
+        begin = time.monotonic()
         session = _own(kernel, own)
         if session is None:
             return
-        begin = time.monotonic()
         follower = follower or Follower(kernel, session.monitored, online(kernel))
         _follow(kernel, own, follower)
         pause = max(_LOOK_EACH_S, _LOOKING * (time.monotonic() - begin))

@@ -15,9 +15,11 @@ def main() -> None:
     file, kind = Path(sys.argv[1]), sys.argv[2]
     path = Path("/proc/self/cgroup").read_text().strip().removeprefix("0::")
     own = Path(f"/sys/fs/cgroup{path}")
+    if not path.startswith("/tierscope-"):
+        sys.exit("tiering has ended before this program began")
     inner = own / "one" / "two"
-    inner.mkdir(parents=True)
-    (own / "other").mkdir()
+    for folder in (own / "one", inner, own / "other"):
+        folder.mkdir()
     if kind == "threaded":
         for folder in (own / "one", inner):
             (folder / "cgroup.type").write_text("threaded")

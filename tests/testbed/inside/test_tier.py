@@ -1,6 +1,7 @@
 """Tiering by DAMON on a real kernel: pages move, and everything is undone, after SIGKILL too."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -145,8 +146,16 @@ def test_a_rule_that_moves_nothing_says_why(tmp_path: Path) -> None:
     assert "the rule asks for 3600 s" in said
 
 
-def test_the_final_table_has_the_pages_of_a_program_that_has_ended(rules: Path) -> None:
-    child = f"timeout 12 {sys.executable} {PROGRAM} {SIZE} 0 2; exit 3"
+def test_the_final_table_has_the_pages_of_a_program_that_has_ended(
+    rules: Path, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    # The child ends before its shell does, which is looked at meanwhile.
+    child = (
+        f"{sys.executable} {PROGRAM} {SIZE} 0 2 > {ready} & "
+        f"read line < {ready}; sleep 12; kill $!; wait $!; sleep 2; exit 3"
+    )
     done = CliRunner().invoke(
         app,
         ["tier", "start", "--rules", str(rules), "--json", "--", "sh", "-c", child],
