@@ -2,14 +2,25 @@
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from placement.fake_kernel import FakeKernel, snapshot
-from placement.supervised import Command, Steps, adopting, begin, on_each_step
+from placement.supervised import Command, Steps, adopting, begin, hmsdk, on_each_step
 from tierscope.place import tiering
+from tierscope.place.damon import tree
+from tierscope.place.damon.files import content
+from tierscope.place.damon.rules import Rules
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory: state files are on the disk before they get their names."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as path:
+        yield Path(path)
 
 
 @pytest.fixture(autouse=True)
@@ -18,40 +29,50 @@ def _adopting() -> Iterator[None]:
         yield
 
 
-def killed(kernel: FakeKernel, step: int, *, both: bool = False, undoing: bool = False) -> int:
-    """Kill a command before a step of setting up or of undoing, and its supervisor before that.
+def other_rules(started: tiering.Tiering) -> None:
+    """Follow other rules, by another number of kdamonds, as ``tier observe`` does."""
+    for number in tree.running(started.kernel):
+        tree.command(started.kernel, number, "off")
+    rules = Rules(hmsdk(started.kernel).kdamonds[:1])
+    started.run(rules, content(rules))
+
+
+PHASES: dict[str, Callable[[tiering.Tiering], object]] = {
+    "setting up": lambda _: None,
+    "other rules": other_rules,
+    "undoing": lambda started: started.end(),
+}
+
+
+def act(kernel: FakeKernel, phase: str, steps: Steps) -> None:
+    """Set up and go on to a phase, of which each step is counted."""
+    if phase == "setting up":
+        on_each_step(kernel, steps)
+    started = begin(kernel)
+    if phase != "setting up":
+        on_each_step(kernel, steps)
+    PHASES[phase](started)
+
+
+def killed(kernel: FakeKernel, phase: str, step: int, both: bool = False) -> int:
+    """Kill a command before a step of a phase, and its supervisor before that.
 
     Returns the process of the supervisor, which is there if it was not killed.
     """
-
-    def work(_say: Callable[[int], None]) -> None:
-        steps = Steps(step, both)
-        if not undoing:
-            on_each_step(kernel, steps)
-            begin(kernel)
-            return
-        started = begin(kernel)
-        on_each_step(kernel, steps)
-        started.end()
-
-    return Command(work).wait()[0]
+    return Command(lambda _: act(kernel, phase, Steps(step, both))).wait()[0]
 
 
-def number_of_steps(root: Path, undoing: bool) -> int:
+def number_of_steps(root: Path, phase: str) -> int:
     kernel = FakeKernel(root)
 
     def work(say: Callable[[int], None]) -> None:
         steps = Steps()
-        if not undoing:
-            on_each_step(kernel, steps)
-        started = begin(kernel)
-        if undoing:
-            on_each_step(kernel, steps)
-            started.end()
+        act(kernel, phase, steps)
         say(steps.count)
 
     supervisor, count = Command(work).wait()
     os.waitpid(supervisor, 0)
+    assert count >= {"setting up": 100, "other rules": 40, "undoing": 7}[phase]
     return count
 
 
@@ -60,47 +81,46 @@ def assert_restored(kernel: FakeKernel, before: dict[str, str], when: str) -> No
     assert snapshot(Path(kernel.root)) == before, when
 
 
-@pytest.mark.parametrize("undoing", [False, True])
+@pytest.mark.parametrize("phase", PHASES)
 def test_a_killed_command_s_supervisor_restores_whatever_step_it_was_killed_at(
-    tmp_path: Path, undoing: bool
+    folder: Path, phase: str
 ) -> None:
-    steps = number_of_steps(tmp_path / "whole", undoing)
-    assert steps >= (7 if undoing else 100)
-    before = snapshot(FakeKernel.root_of(tmp_path / "new"))
+    steps = number_of_steps(folder / "whole", phase)
+    before = snapshot(FakeKernel.root_of(folder / "new"))
     for step in range(1, steps + 2):
-        kernel = FakeKernel(tmp_path / str(step))
-        os.waitpid(killed(kernel, step, undoing=undoing), 0)
-        assert_restored(kernel, before, f"killed before step {step} of {steps}")
+        kernel = FakeKernel(folder / str(step))
+        os.waitpid(killed(kernel, phase, step), 0)
+        assert_restored(kernel, before, f"{phase}: killed before step {step} of {steps}")
 
 
-@pytest.mark.parametrize("undoing", [False, True])
-def test_with_the_supervisor_killed_too_restore_restores(tmp_path: Path, undoing: bool) -> None:
-    steps = number_of_steps(tmp_path / "whole", undoing)
-    before = snapshot(FakeKernel.root_of(tmp_path / "new"))
+@pytest.mark.parametrize("phase", PHASES)
+def test_with_the_supervisor_killed_too_restore_restores(folder: Path, phase: str) -> None:
+    steps = number_of_steps(folder / "whole", phase)
+    before = snapshot(FakeKernel.root_of(folder / "new"))
     for step in range(1, steps + 1):
-        kernel = FakeKernel(tmp_path / str(step))
-        os.waitpid(killed(kernel, step, both=True, undoing=undoing), 0)
+        kernel = FakeKernel(folder / str(step))
+        os.waitpid(killed(kernel, phase, step, both=True), 0)
         tiering.stop(kernel)
-        assert_restored(kernel, before, f"both killed before step {step} of {steps}")
+        assert_restored(kernel, before, f"{phase}: both killed before step {step} of {steps}")
 
 
 def test_a_supervisor_that_is_killed_while_it_restores_leaves_the_rest_to_restore(
-    tmp_path: Path,
+    folder: Path,
 ) -> None:
-    before = snapshot(FakeKernel.root_of(tmp_path / "new"))
+    before = snapshot(FakeKernel.root_of(folder / "new"))
     step, was_killed = 0, True
     while was_killed:
         step += 1
-        kernel = FakeKernel(tmp_path / str(step))
+        kernel = FakeKernel(folder / str(step))
 
         def work(
             _say: Callable[[int], None], kernel: FakeKernel = kernel, step: int = step
         ) -> None:
             supervise = tiering._supervise
 
-            def counted(kernel: FakeKernel, ears: tiering.Ears) -> None:
+            def counted(kernel: FakeKernel, channel: tiering.Channel) -> None:
                 on_each_step(kernel, Steps(step))
-                supervise(kernel, ears)
+                supervise(kernel, channel)
 
             tiering._supervise = counted  # type: ignore[assignment]
             begin(kernel)
@@ -123,10 +143,10 @@ def kept(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_tiering_that_goes_on_has_a_supervisor_until_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = FakeKernel(tmp_path)
-    before = snapshot(tmp_path)
+    kernel = FakeKernel(folder)
+    before = snapshot(folder)
     supervisor = kept(kernel, monkeypatch)
     assert tiering.supervisor.alive(supervisor)
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -134,17 +154,17 @@ def test_tiering_that_goes_on_has_a_supervisor_until_it_ends(
     session = tiering.load(kernel)
     assert session is not None
     assert session.supervisor == supervisor
-    assert str(supervisor) in (tmp_path / "sys/fs/cgroup/cgroup.procs").read_text().split()
+    assert str(supervisor) in (folder / "sys/fs/cgroup/cgroup.procs").read_text().split()
     assert tiering.stop(kernel)[0] == "ended 2 kdamonds"
     assert os.waitpid(supervisor, 0) == (supervisor, 0)
     assert_restored(kernel, before, "stopped")
 
 
 def test_a_supervisor_that_is_terminated_restores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = FakeKernel(tmp_path)
-    before = snapshot(tmp_path)
+    kernel = FakeKernel(folder)
+    before = snapshot(folder)
     supervisor = kept(kernel, monkeypatch)
     os.kill(supervisor, signal.SIGTERM)
     assert os.waitpid(supervisor, 0) == (supervisor, 0)

@@ -25,8 +25,8 @@ from tierscope.place.kernel import Kernel
 NAME = "tierscope-tier"
 """As ps shows it; the kernel keeps 15 characters."""
 FOLLOW, KEEP, END, TERMINATE = b"f", b"k", b"", b"t"
-"""What a supervisor hears: all is set up; the command will end, and what it set up stays; it has
-ended; and after that, SIGTERM."""
+"""Messages to a supervisor: all is set up; the command will end, and what it set up stays; it has
+ended; SIGTERM came after that."""
 _PR_SET_NAME = 15
 _NEVER = "-1000"
 """Of oom_score_adj: the kernel does not choose the process when memory is short."""
@@ -39,19 +39,19 @@ class Supervisor:
     pid: int
     _pipe: int
 
-    def say(self, word: bytes) -> None:
-        """Send a word; one that has been killed hears nothing."""
+    def send(self, word: bytes) -> None:
+        """Send a message, to no avail where the supervisor has been killed."""
         with contextlib.suppress(BrokenPipeError):
             os.write(self._pipe, word)
 
     def close(self) -> None:
-        """Say that the command has ended."""
+        """Close the pipe, as the end of this process does."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
 
 
-class Ears:
+class Channel:
     """The supervisor's end of the pipe.
 
     SIGTERM counts only once the command has ended: both get it when the machine shuts down, and the
@@ -68,8 +68,8 @@ class Ears:
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._terminated = True
 
-    def hear(self, seconds: float) -> bytes | None:
-        """Return the next word, END once; None where none came in so many seconds."""
+    def receive(self, seconds: float) -> bytes | None:
+        """Return the next message, END once; None where none came in so many seconds."""
         if self._ended:
             time.sleep(0 if self._terminated else seconds)
             return TERMINATE if self._terminated else None
@@ -80,7 +80,7 @@ class Ears:
         return word
 
 
-def start(kernel: Kernel, work: Callable[[Ears], None]) -> Supervisor:
+def start(kernel: Kernel, work: Callable[[Channel], None]) -> Supervisor:
     """Start a supervisor that does ``work``; raises UserError."""
     theirs, ours = _pipe()
     told, tells = _pipe()
@@ -113,13 +113,13 @@ def alive(pid: int) -> bool:
         return False
 
 
-def _become(kernel: Kernel, work: Callable[[Ears], None], pipe: int, tells: int) -> None:
+def _become(kernel: Kernel, work: Callable[[Channel], None], pipe: int, tells: int) -> None:
     """Be the supervisor, in a child of a child: nobody has to wait for it."""
     try:
         os.setsid()
         if os.fork():
             return
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         gc.freeze()  # the command's objects must not close files by numbers that are reused
         _keep_open(pipe, tells)
@@ -131,7 +131,7 @@ def _become(kernel: Kernel, work: Callable[[Ears], None], pipe: int, tells: int)
             cgroups.leave(kernel)
         os.write(tells, str(os.getpid()).encode())
         os.close(tells)
-        work(Ears(pipe))
+        work(Channel(pipe))
     finally:
         os._exit(0)
 

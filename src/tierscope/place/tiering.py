@@ -22,7 +22,7 @@ from tierscope.place.damon.follow import Follower, MemoryEvent, Monitored, monit
 from tierscope.place.damon.rules import Rules
 from tierscope.place.kernel import Kernel, KernelError
 from tierscope.place.pages import own_memory, process_tree
-from tierscope.place.supervisor import Ears, Supervisor
+from tierscope.place.supervisor import Channel, Supervisor
 
 MODE = "/proc/sys/kernel/numa_balancing"
 RATE_LIMIT = "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps"
@@ -214,11 +214,11 @@ class Tiering:
 
     def follow(self) -> None:
         """Have the supervisor follow memory that goes online or offline; nothing else changes."""
-        self.supervisor.say(supervisor.FOLLOW)
+        self.supervisor.send(supervisor.FOLLOW)
 
     def keep(self) -> None:
         """Leave it on when this process ends."""
-        self.supervisor.say(supervisor.KEEP)
+        self.supervisor.send(supervisor.KEEP)
         self.supervisor.close()
 
     def now(self) -> Session | None:
@@ -377,14 +377,14 @@ def _save(kernel: Kernel, session: Session) -> None:
     saved_state.save(NAME, asdict(session), Path(kernel.root or "/"))
 
 
-def _supervise(kernel: Kernel, ears: Ears) -> None:
+def _supervise(kernel: Kernel, channel: Channel) -> None:
     """Follow memory that goes online or offline until tiering has ended; undo it where the command
     ends before that."""
     own = os.getpid()
     kept, pause = False, _LOOK_EACH_S
     follower: Follower | None = None
     while True:
-        word = ears.hear(pause)
+        word = channel.receive(pause)
         if word == supervisor.TERMINATE or (word == supervisor.END and not kept):
             with contextlib.suppress(UserError):  # what is left is on record
                 stop(kernel, own, patience_s=math.inf)
