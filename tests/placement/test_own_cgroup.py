@@ -152,7 +152,7 @@ def test_a_controller_that_others_need_by_now_stays(kernel: FakeKernel, how: str
     ("path", "types"),
     [
         ("/proc/sys/kernel/numa_balancing", "echo 0 > /proc/sys/kernel/numa_balancing"),
-        ("/sys/kernel/mm/damon/admin/kdamonds/0/state", "do echo off > $one; done; echo 0 > "),
+        ("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "do echo off > $one; done; echo 0 > "),
         (f"{TOP}/cgroup.subtree_control", f"echo -memory > {TOP}/cgroup.subtree_control"),
     ],
 )

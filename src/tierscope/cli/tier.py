@@ -135,7 +135,7 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
         return int(ExitCode.INTERRUPTED)
     if not stay:
         started.keep()
-        click.echo(f"tiering of {started.session.scope()} by {started.session.label} is on")
+        click.echo(f"{started.session.title()} is on")
         click.echo("'tierscope tier status' shows what it does, 'tierscope tier stop' ends it")
         return 0
     problem: NotUndoneError | None = None

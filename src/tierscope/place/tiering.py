@@ -156,6 +156,10 @@ class Session:
     left: tuple[str, ...] = ()
     """What could not be undone, each with what to do about it."""
 
+    def title(self) -> str:
+        """Say what is tiered by which rules, if that is known yet."""
+        return f"tiering of {self.scope()}" + (f" by {self.label}" if self.label else "")
+
     def scope(self) -> str:
         """Say what is tiered."""
         if self.pid:
@@ -293,9 +297,7 @@ def starting(kernel: Kernel, damon: bool = True) -> Iterator[Tiering]:
         if left is not None and left.left:
             raise NotUndoneError(left)
         if left is not None:
-            raise UserError(
-                f"tiering of {left.scope()} by {left.label} is on; 'tierscope tier stop' ends it"
-            )
+            raise UserError(f"{left.title()} is on; 'tierscope tier stop' ends it")
         if damon:
             refuse_others(kernel)
         tiering = Tiering(kernel, supervisor.start(kernel, partial(_supervise, kernel)))
@@ -342,7 +344,7 @@ class NotUndoneError(UserError):
 
     def __init__(self, session: Session, done: Sequence[str] = (), why: str = "") -> None:
         super().__init__(
-            f"{why}tiering by {session.label} has ended, and not all of it could be undone: "
+            f"{why}{session.title()} has ended, and not all of it could be undone: "
             f"{'; '.join(session.left)}; afterwards: tierscope tier restore",
             ExitCode.SOMETHING_FAILED,
         )
@@ -393,11 +395,12 @@ def _supervise(kernel: Kernel, channel: Channel) -> None:
         if follower is None and word not in (supervisor.FOLLOW, supervisor.KEEP):
             continue
         begin = time.monotonic()
-        session = _own(kernel, own)
-        if session is None:
-            return
-        follower = follower or Follower(kernel, session.monitored, online(kernel))
-        _follow(kernel, own, follower)
+        with contextlib.suppress(UserError):  # a full disk does not keep it from undoing later
+            session = _own(kernel, own)
+            if session is None:
+                return
+            follower = follower or Follower(kernel, session.monitored, online(kernel))
+            _follow(kernel, own, follower)
         pause = max(_LOOK_EACH_S, _LOOKING * (time.monotonic() - begin))
 
 
@@ -473,7 +476,8 @@ def _end_kdamonds(kernel: Kernel, session: Session) -> Undone:
         return [line], {"kdamonds": 0}
     try:
         for one in on:
-            tree.command(kernel, one, "off")
+            with contextlib.suppress(KernelError):  # one that has ended by itself
+                tree.command(kernel, one, "off")
         tree.set_count(kernel, 0)
     except KernelError as error:
         raise UserError(

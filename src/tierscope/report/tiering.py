@@ -161,10 +161,8 @@ def footprint_json(
 def show_look(console: Console, look: Look) -> None:
     """Print a look."""
     session = look.session
-    title(
-        console,
-        f"Tiering of {session.scope()} by {session.label}, for {seconds_text(round(look.seconds))}",
-    )
+    name = session.title()
+    title(console, f"{name[0].upper()}{name[1:]}, for {seconds_text(round(look.seconds))}")
     if look.moves:
         _show_moves(console, look.moves)
     else:
