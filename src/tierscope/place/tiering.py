@@ -37,8 +37,8 @@ NAME = "tier"
 """Name of the state file."""
 _PATIENCE_S = 30.0
 """That others get to start or stop."""
-_LOOK_EACH_S, _LOOKING = 1.0, 100
-"""Between a supervisor's looks at memory blocks, and how many times as long as one takes: large
+_LOOK_EACH_S, _LOOKING, _LONGEST_PAUSE_S = 1.0, 100, 10.0
+"""Between a supervisor's looks at memory blocks, and how many times the CPU time of one: large
 machines have thousands."""
 _EVENTS = 100
 """That are kept on record."""
@@ -394,14 +394,16 @@ def _supervise(kernel: Kernel, channel: Channel) -> None:
         kept = kept or word == supervisor.KEEP
         if follower is None and word not in (supervisor.FOLLOW, supervisor.KEEP):
             continue
-        begin = time.monotonic()
+        begin = time.process_time()
         with contextlib.suppress(UserError):  # a full disk does not keep it from undoing later
             session = _own(kernel, own)
             if session is None:
                 return
             follower = follower or Follower(kernel, session.monitored, online(kernel))
             _follow(kernel, own, follower)
-        pause = max(_LOOK_EACH_S, _LOOKING * (time.monotonic() - begin))
+        # By the clock, a look that waits for a CPU would put off the next one.
+        took = time.process_time() - begin
+        pause = min(max(_LOOK_EACH_S, _LOOKING * took), _LONGEST_PAUSE_S)
 
 
 def _follow(kernel: Kernel, own: int, follower: Follower) -> None:
