@@ -134,7 +134,7 @@ $(FUZZED): fuzz-%: $(BUILD)/.sanitized
 # What is too long for every change: malformed plans and manifests for half an hour each, a thousand
 # attempts at files of others, ten thousand sequences of the allocator's calls in each way, twenty
 # times the examples of every property, the simulations of many thousand runs, 500 killed writers of
-# persistent memory, and ten minutes of tiering that is killed again and again.
+# persistent memory, and 200 kills of tiering, each at another step.
 SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
 soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
@@ -154,7 +154,7 @@ testbed: $(BUILD)/.installed ## What the virtual machines need: packages and ker
 # An emulated machine keeps one CPU busy, so two of them boot and share the tests.
 INSIDE := tests/testbed/inside
 HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_homes cxlbench_files destroy_data \
-  faulty_drives lost_writes persist_on_tiers persistent_targets stream_places)
+  faulty_drives lost_writes persist_on_tiers persistent_targets stream_places tier_hot_plug tier_restored)
 IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
 test-testbed-inside: testbed inside-compiled ## All tests that run inside the virtual machine

@@ -1,9 +1,12 @@
 """A tree of files that behaves as the kernel's: DAMON's folders appear and go as it is told."""
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from tierscope.place import supervisor
 from tierscope.place.damon.tree import KDAMONDS
 from tierscope.place.kernel import Kernel, KernelError
 
@@ -56,8 +59,24 @@ _TEMPLATES: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of the killed process runs after it."""
+_CGROUP = {"cgroup.procs": "", "cgroup.subtree_control": ""}
+NOT_REAL = 10**8
+"""Numbers of processes from here on are a test's own: they never end."""
+
+
+def alive(pid: str) -> bool:
+    """Whether a process is there."""
+    return int(pid) >= NOT_REAL or Path(f"/proc/{pid}").exists()
+
+
+def processes(folder: Path) -> list[str]:
+    """The processes in a cgroup."""
+    return [pid for pid in (folder / "cgroup.procs").read_text().split() if alive(pid)]
+
+
+def refused(path: str, value: str, number: int) -> KernelError:
+    """An error as the kernel's."""
+    return KernelError(f"the kernel refuses '{value}' in {path}: {os.strerror(number)}", number)
 
 
 class FakeKernel(Kernel):
@@ -66,8 +85,6 @@ class FakeKernel(Kernel):
     def __init__(self, root: Path, new: bool = False) -> None:
         super().__init__(root)
         self.new = new
-        self.left: float = float("inf")
-        """Writes until it is killed."""
         self.on_write: Callable[[str, str], None] = lambda _path, _value: None
         for path, text in {
             "proc/sys/kernel/random/boot_id": "boot-1",
@@ -104,19 +121,52 @@ class FakeKernel(Kernel):
         self.folder.mkdir(parents=True)
         (self.folder / "nr_kdamonds").write_text("0\n")
 
+    @staticmethod
+    def root_of(root: Path) -> Path:
+        """Make a kernel, and return where its files are."""
+        FakeKernel(root)
+        return root
+
     def write(self, path: str, value: str) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise Killed
         file = Path(self.root + path)
-        if file.name == "cgroup.procs" and file.parent.exists():
-            return  # a folder of cgroupfs goes with its files, one of a disk does not
         if not file.exists():
-            raise KernelError(f"the kernel refuses '{value}' in {path}: No such file or directory")
+            raise refused(path, value, errno.ENOENT)
         if file.name == "nr_kdamonds" and "on" in self._states():
-            raise KernelError(f"the kernel refuses '{value}' in {path}: Device or resource busy")
-        self._effect(file, value)
+            raise refused(path, value, errno.EBUSY)
+        if file.name == "cgroup.procs":
+            self._move(file, value)
+        else:
+            self._effect(file, value)
         self.on_write(path, value)
+
+    def make_folder(self, path: str) -> None:
+        folder = Path(self.root + path)
+        if not folder.exists():
+            folder.mkdir()
+            memory = {"memory.current": "0", "memory.max": "max", "memory.numa_stat": ""}
+            for name, text in {**_CGROUP, **memory}.items():
+                (folder / name).write_text(f"{text}\n")
+
+    def remove_folder(self, path: str) -> None:
+        folder = Path(self.root + path)
+        if not folder.exists():
+            raise refused(path, "", errno.ENOENT)
+        if processes(folder) or any(one.is_dir() for one in folder.iterdir()):
+            raise refused(path, "", errno.EBUSY)
+        shutil.rmtree(folder)
+
+    def _move(self, file: Path, pid: str) -> None:
+        """A process moves, unless it has ended; not to where controllers are for cgroups below."""
+        if not alive(pid):
+            raise refused(str(file), pid, errno.ESRCH)
+        top = Path(f"{self.root}/sys/fs/cgroup")
+        if file.parent != top and (file.parent / "cgroup.subtree_control").read_text().strip():
+            raise refused(str(file), pid, errno.EBUSY)
+        for folder in (top, *(one for one in top.rglob("*") if one.is_dir())):
+            inside = [one for one in processes(folder) if one != pid]
+            (folder / "cgroup.procs").write_text("".join(f"{one}\n" for one in inside))
+        with file.open("a") as procs:
+            procs.write(f"{pid}\n")
 
     def _effect(self, file: Path, value: str) -> None:
         if (
@@ -125,9 +175,10 @@ class FakeKernel(Kernel):
             and file.parent.name != "monitoring_attrs"
         ):
             self._count(file, int(value))
-        if file.name == "subtree_control":
-            return
         if file.name == "cgroup.subtree_control":
+            below = [one / file.name for one in file.parent.iterdir() if one.is_dir()]
+            if value == "-memory" and any("memory" in one.read_text().split() for one in below):
+                raise refused(str(file), value, errno.EBUSY)
             words = set(file.read_text().split())
             words = words | {value[1:]} if value[0] == "+" else words - {value[1:]}
             value = " ".join(sorted(words))
@@ -166,9 +217,16 @@ class FakeKernel(Kernel):
 
 
 def snapshot(root: Path) -> dict[str, str]:
-    """Every file of /sys and /proc below a root, with its text: what a restore is held to."""
+    """Every file of /sys and /proc below a root, with its text: what a restore is held to.
+
+    Processes that have ended are in no cgroup, and supervisors are about to end.
+    """
     return {
-        str(path.relative_to(root)): path.read_text()
+        str(path.relative_to(root)): (
+            " ".join(one for one in processes(path.parent) if not supervisor.alive(int(one)))
+            if path.name == "cgroup.procs"
+            else path.read_text()
+        )
         for top in ("sys", "proc")
         for path in (root / top).rglob("*")
         if path.is_file()

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,19 @@ from tierscope.cli import tier as commands
 from tierscope.cli import tier_observe
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
+from tierscope.place import tiering
 from tierscope.place.damon import tree
 from tierscope.place.damon.files import parse_damo
 from tierscope.place.kernel import Kernel
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKernel]:
     kernel = FakeKernel(tmp_path / "root")
     for module in (commands, tier_observe):
         monkeypatch.setattr(module, "kernel_here", lambda: kernel)
-    return kernel
+    yield kernel
+    tiering.stop(kernel)
 
 
 def tier(*words: str) -> Result:

@@ -1,40 +1,29 @@
 """Tiering starts, and everything that it changed is undone, wherever it was killed."""
 
-import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from placement.fake_kernel import BLOCK, FakeKernel, Killed, snapshot
+from placement import supervised
+from placement.fake_kernel import BLOCK, FakeKernel, snapshot
 from tierscope.model.errors import UserError
 from tierscope.place import saved_state, tiering
 from tierscope.place.damon import presets, tree
 from tierscope.place.damon.files import content
 from tierscope.place.damon.rules import Monitoring, Rules, Scheme
-from tierscope.place.kernel import Kernel
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> FakeKernel:
-    return FakeKernel(tmp_path)
-
-
-def hmsdk(kernel: Kernel, memcg: str | None = None) -> Rules:
-    return presets.watched(
-        presets.between(
-            presets.PRESETS["hmsdk"], [(0, 2)], lambda node: tree.ranges(kernel, node), memcg
-        )
-    )
+def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
+    kernel = FakeKernel(tmp_path)
+    yield kernel
+    tiering.stop(kernel)
 
 
 def begin(kernel: FakeKernel) -> None:
-    """All that a tiering changes: a setting, a cgroup, kdamonds."""
-    with tiering.starting(kernel) as started:
-        started.begin("hmsdk")
-        cgroup = started.make_cgroup("tierscope-1")
-        started.set("/proc/sys/kernel/numa_balancing", "2")
-        rules = hmsdk(kernel, cgroup.path)
-        started.run(rules, content(rules))
+    """Begin a tiering that goes on until it is stopped."""
+    supervised.begin(kernel).keep()
 
 
 def value(kernel: FakeKernel, path: str) -> str | None:
@@ -81,39 +70,6 @@ def test_stop_undoes_everything(kernel: FakeKernel, tmp_path: Path) -> None:
     ]
     assert tiering.stop(kernel) == []
     assert saved_state.load(tiering.NAME, tmp_path) is None
-
-
-def killed_after(root: Path, writes: int, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
-    """Start tiering in a process that is killed after so many writes."""
-
-    def dead(*_: object) -> list[str]:
-        raise Killed
-
-    kernel = FakeKernel(root)
-    kernel.left = writes
-    with monkeypatch.context() as patched:
-        patched.setattr(tiering, "_undo", dead)
-        with pytest.raises(Killed):
-            begin(kernel)
-    kernel.left = float("inf")
-    return kernel
-
-
-def test_whatever_write_it_is_killed_at_all_is_restored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = FakeKernel(tmp_path / "whole")
-    before = snapshot(tmp_path / "whole")
-    whole.left = 1e6
-    begin(whole)
-    total = int(1e6 - whole.left)
-    assert total > 100
-    for writes in {*range(8), *random.Random(1).sample(range(total), 20), total - 1}:
-        root = tmp_path / str(writes)
-        kernel = killed_after(root, writes, monkeypatch)
-        tiering.stop(kernel)
-        assert snapshot(root) == before, f"killed after {writes} writes"
-        assert not (root / "sys/fs/cgroup/tierscope-1").exists()
 
 
 @pytest.mark.parametrize("left", [0, 3, 10, 60])
@@ -172,6 +128,15 @@ def test_one_tiering_at_a_time(kernel: FakeKernel) -> None:
     assert tree.running(kernel) == [0, 1]
 
 
+def test_one_that_somebody_else_has_ended_does_not_end_the_next(kernel: FakeKernel) -> None:
+    first = supervised.begin(kernel)
+    assert tiering.stop(kernel) != []
+    assert first.now() is None
+    begin(kernel)
+    assert first.end() == []
+    assert tree.running(kernel) == [0, 1]
+
+
 def test_without_damon_it_says_so(kernel: FakeKernel) -> None:
     (kernel.folder / "nr_kdamonds").unlink()
     with pytest.raises(UserError, match="this kernel has no DAMON in sysfs"):
@@ -189,6 +154,7 @@ def test_goals_by_node_and_tuned_intervals_need_a_newer_kernel(tmp_path: Path, n
         with tiering.starting(kernel) as started:
             started.begin("damo")
             started.run(rules, content(rules))
+        started.keep()
 
     if not new:
         with pytest.raises(
@@ -244,6 +210,7 @@ def test_moving_a_process_s_pages_by_its_addresses_needs_a_newer_kernel(
         with tiering.starting(kernel) as started:
             started.begin("mine")
             started.run(rules, content(rules))
+        started.keep()
 
     if not new:
         with pytest.raises(UserError, match=r"migration by a process's addresses, which .* 6\.17"):

@@ -1,5 +1,6 @@
 """``tierscope tier``: hot pages to fast nodes, cold ones to slow nodes, by rules."""
 
+import contextlib
 import json
 import os
 import signal
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from tierscope.place.cgroups import Cgroup
     from tierscope.place.kernel import Kernel
     from tierscope.place.tier_look import Look
-    from tierscope.place.tiering import Session
+    from tierscope.place.tiering import Session, Tiering
 
 ROOT = Path("/")
 """Below it are /proc, /run and /sys; tests put a tree of files in its place."""
 _LONGEST_S = 30 * 86400
 _POLL_S = 0.2
+_LOOK_EACH_S = 1.0
+"""Between looks at a program that has run for a while; a short one is looked at more often."""
 _BALANCING = {
     "name": "numa-balancing",
     "summary": "the kernel's own: NUMA balancing promotes what programs access, "
@@ -110,9 +113,8 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
       tierscope tier start --pair 0:2 -- ./server --port 8080
       tierscope tier start --rules my_rules.yaml --cgroup /system.slice/redis.service
     """
-    from tierscope.place import tiering
     from tierscope.place.tier_rules import Asked, begin
-    from tierscope.place.tiering import warnings
+    from tierscope.place.tiering import NotUndoneError, warnings
     from tierscope.report.tiering import look_json, show_look
 
     asked = Asked(**given)
@@ -125,23 +127,31 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
         raise UserError(f"{other}; leave --cgroup out")
     stay = bool(program) or seconds is not None
     ended = Ending()
-    session = begin(kernel, asked, own_cgroup=bool(program))
-    for line in warnings(kernel, damon=session.rules is not None):
+    started = begin(kernel, asked, own_cgroup=bool(program))
+    for line in warnings(kernel, damon=started.session.rules is not None):
         click.echo(f"tierscope: {line}", err=True)
     if ended.number and not stay:
-        tiering.stop(kernel)
+        started.end()
         return int(ExitCode.INTERRUPTED)
     if not stay:
-        click.echo(f"tiering of {session.scope()} by {session.label} is on")
+        started.keep()
+        click.echo(f"{started.session.title()} is on")
         click.echo("'tierscope tier status' shows what it does, 'tierscope tier stop' ends it")
         return 0
+    problem: NotUndoneError | None = None
     try:
-        status, last = _stay(kernel, session, program, seconds, ended)
+        started.follow()
+        status, last = _stay(kernel, started, program, seconds, ended)
     finally:
-        done = tiering.stop(kernel)
+        try:
+            done = started.end()
+        except NotUndoneError as error:
+            done, problem = [*error.done], error
     output.emit(look_json(last), lambda console: show_look(console, last), indent=2)
     for line in done:
         click.echo(f"tierscope: {line}", err=True)
+    if problem:
+        raise problem
     return status
 
 
@@ -150,6 +160,7 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
 def status(output: Output) -> None:
     """Show what tiering has moved, where the pages are, and why nothing moves.
 
+    Memory that went online or offline meanwhile is listed, too; new memory is monitored.
     It takes as long as DAMON's aggregation interval, since it reads all regions.
 
     \b
@@ -228,7 +239,10 @@ def stop(output: Output) -> None:
 @options.command()
 @options.json_option
 def restore(output: Output) -> None:
-    """Restore what tiering changed before it was killed; do nothing where nothing is left.
+    """Restore what a killed tiering left; do nothing where nothing is left.
+
+    'tier start' has a supervisor, which restores everything where the command is killed. This is
+    for what it could not restore, and for when it was killed itself.
 
     \b
     Examples:
@@ -300,31 +314,35 @@ def kernel_here() -> "Kernel":
 
 def _stay(
     kernel: "Kernel",
-    session: "Session",
+    started: "Tiering",
     program: Sequence[str],
     seconds: float | None,
     ended: "Ending",
 ) -> "tuple[int, Look]":
     """Wait until a program or the time ends; return the program's status and the last look."""
-    from tierscope.place import tiering
+    from tierscope.place.kernel import KernelError
+    from tierscope.place.tier_look import Looks
 
-    process = _run(kernel, program, session.cgroup) if program else None
+    process = _run(kernel, program, started.session.cgroup) if program else None
     begin = looked = time.monotonic()
-    last = _look(kernel, session, deep=False)
-    on = True
+    session: Session | None = started.session
+    looks = Looks(_look(kernel, started.session, deep=False))
+    gap = _POLL_S
     while not ended.number and (process is None or process.poll() is None):
         if seconds is not None and time.monotonic() - begin >= seconds:
             break
         time.sleep(_POLL_S)
-        on = on and tiering.load(kernel) is not None  # 'tier stop' may have ended it
-        if not on and process is None:
+        session = session and started.now()  # 'tier stop' may have ended it
+        if session is None and process is None:
             break
-        if on and time.monotonic() - looked > 1:
-            last = _look(kernel, session, deep=False)
+        if session and time.monotonic() - looked > gap:
+            with contextlib.suppress(KernelError):  # 'tier stop' may end it meanwhile
+                looks.add(_look(kernel, session, deep=False))
             looked = time.monotonic()
+            gap = min(2 * gap, _LOOK_EACH_S)
     alive = process is None or process.poll() is None
-    if on and alive and not ended.number:
-        last = _look(kernel, session)
+    deep = bool(session) and alive and not ended.number
+    last = _look(kernel, started.now() or started.session) if deep else looks.last()
     if process and process.poll() is None:
         process.send_signal(ended.number or signal.SIGTERM)
     code = process.wait() if process else 0
@@ -374,8 +392,13 @@ def end_tiering(output: Output, killed: bool) -> None:
         said = ["nothing to restore"]
     else:
         need_root(kernel, "restore" if killed else "stop")
-        done = tiering.stop(kernel)
-        said = done or ["nothing was changed yet"]
+        try:
+            done = tiering.stop(kernel)
+        except tiering.NotUndoneError as error:
+            for line in error.done:
+                click.echo(f"tierscope: {line}", err=True)
+            raise
+        said = done or ["nothing is left to restore"]
     output.emit({"done": done}, "\n".join(said))
 
 

@@ -185,7 +185,7 @@ def _observe(
                 found = _again(kernel, started, now, kept, len(times))
                 pids = now
     finally:
-        tiering.stop(kernel)
+        started.end()
     return times, [*done, *found]
 
 

@@ -268,7 +268,7 @@ def _as_prefetcher_error(cause: Cause) -> Iterator[None]:
     try:
         yield
     except saved_state.StateError as error:
-        raise PrefetcherError(cause, str(error), error.remedy) from None
+        raise PrefetcherError(cause, error.problem, error.remedy) from None
 
 
 @contextlib.contextmanager

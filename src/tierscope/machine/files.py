@@ -103,6 +103,11 @@ class Files:
         """Whether there is such a file or directory."""
         return os.path.exists(self.root + path)  # noqa: PTH110
 
+    def is_folder(self, path: str) -> bool:
+        """Whether there is such a directory, not a link to one."""
+        whole = self.root + path
+        return os.path.isdir(whole) and not os.path.islink(whole)  # noqa: PTH112, PTH114
+
     def target(self, path: str) -> str:
         """The path, below the root, that a symbolic link leads to; empty where it is none."""
         if not os.path.islink(self.root + path):  # noqa: PTH114

@@ -4,6 +4,7 @@ import ctypes
 import os
 import platform
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from tierscope.machine.files import Files
 from tierscope.model.errors import ExitCode, UserError
@@ -29,11 +30,16 @@ _OTHERS_GENERIC = {"io_uring_setup": 425, "perf_event_open": 241}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class KernelError(UserError):
-    """The kernel refused a write; the text names file, value and reason."""
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+"""The unit of the kernel's counters of pages."""
 
-    def __init__(self, message: str) -> None:
+
+class KernelError(UserError):
+    """The kernel refused a change; the text names file, value and reason."""
+
+    def __init__(self, message: str, number: int = 0) -> None:
         super().__init__(message, ExitCode.SOMETHING_FAILED)
+        self.errno = number
 
 
 class Kernel(Files):
@@ -47,10 +53,26 @@ class Kernel(Files):
                 os.write(descriptor, value.encode())
             finally:
                 os.close(descriptor)
-        except PermissionError:
-            raise KernelError(f"cannot write {path}: needs root") from None
         except OSError as error:
-            raise KernelError(f"the kernel refuses '{value}' in {path}: {error.strerror}") from None
+            why = f"the kernel refuses '{value}' in {path}: {error.strerror}"
+            if isinstance(error, PermissionError) and os.geteuid() != 0:
+                why = f"cannot write {path}: needs root"
+            raise KernelError(why, error.errno or 0) from None
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder where there is none, as a cgroup is made; raises KernelError."""
+        try:
+            Path(self.root + path).mkdir(exist_ok=True)
+        except OSError as error:
+            raise KernelError(f"cannot make {path}: {error.strerror}", error.errno or 0) from None
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder, as a cgroup is removed; raises KernelError."""
+        try:
+            Path(self.root + path).rmdir()
+        except OSError as error:
+            why = f"cannot remove {path}: {error.strerror}"
+            raise KernelError(why, error.errno or 0) from None
 
 
 DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, PREFERRED_MANY, WEIGHTED = range(7)

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,16 @@ from typing import Any
 from tierscope.model.errors import ExitCode, UserError
 
 ROOT = Path("/")
+_POLL_S = 0.02
 
 
 class StateError(UserError):
-    """A state file cannot be written, read, locked or removed."""
+    """A state file cannot be written, read, locked or removed; the text ends with the remedy."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        message = f"{problem}; {remedy}" if remedy else problem
         super().__init__(message, ExitCode.SOMETHING_FAILED)
-        self.remedy = remedy
+        self.problem, self.remedy = problem, remedy
 
 
 def path_of(name: str, root: Path = ROOT) -> Path:
@@ -95,26 +98,35 @@ def discard(name: str, root: Path = ROOT) -> None:
 
 
 @contextlib.contextmanager
-def locked(name: str, root: Path = ROOT) -> Iterator[int | None]:
+def locked(name: str, root: Path = ROOT, patience_s: float = 0) -> Iterator[int | None]:
     """Give the descriptor of the lock file beside a state file, locked.
 
-    None where another process has the lock. Raises StateError where the lock cannot be made.
+    None where another process has the lock, and keeps it for ``patience_s``. Raises StateError
+    where the lock cannot be made.
     """
     path = path_of(name, root).with_suffix(".lock")
     try:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StateError(f"{path}: {error.strerror}; needs root", "run it as root") from None
+        raise StateError(f"{path}: {error.strerror}", "run it as root") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        taken = True
-    except BlockingIOError:
-        taken = False
-    try:
-        yield descriptor if taken else None
+        yield descriptor if _lock(descriptor, patience_s) else None
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, patience_s: float) -> bool:
+    give_up_at = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_at:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
 
 
 def _boot_id(root: Path) -> str:

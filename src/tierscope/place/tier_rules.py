@@ -43,7 +43,7 @@ from tierscope.place.damon.presets import (
 from tierscope.place.damon.rules import EVERY, MOST, Range, Rules, Scheme
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import nodes_with_memory
-from tierscope.place.tiering import Session
+from tierscope.place.tiering import Session, Tiering
 from tierscope.plans.grammar import (
     parse_choice,
     parse_count,
@@ -317,10 +317,10 @@ def _pair(kernel: Kernel, text: str) -> Pair:
     return nodes
 
 
-def begin(kernel: Kernel, asked: Asked, own_cgroup: bool) -> Session:
+def begin(kernel: Kernel, asked: Asked, own_cgroup: bool) -> Tiering:
     """Begin tiering, with a new cgroup for a program where DAMON is to move only its pages.
 
-    ``tiering.stop`` ends it. Raises UserError, with nothing changed.
+    It ends with this process, unless that has it kept. Raises UserError, with nothing changed.
     """
     by_damon = asked.preset != BALANCING
     cgroup = cgroups.find(kernel, asked.cgroup) if asked.cgroup else None
@@ -336,7 +336,7 @@ def begin(kernel: Kernel, asked: Asked, own_cgroup: bool) -> Session:
         else:
             full = watched(rules)
             started.run(full, content(full))
-    return started.session
+    return started
 
 
 def rules_in(session: Session) -> Rules | None:

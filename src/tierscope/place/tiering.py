@@ -5,19 +5,24 @@ Documentation/ABI/testing/sysfs-kernel-mm-numa (demotion_enabled).
 """
 
 import contextlib
+import math
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import ExitCode, UserError, counted
-from tierscope.place import cgroups, saved_state
+from tierscope.place import cgroups, saved_state, supervisor
 from tierscope.place.cgroups import Cgroup
 from tierscope.place.damon import tree
+from tierscope.place.damon.follow import Follower, MemoryEvent, Monitored, monitored, online
 from tierscope.place.damon.rules import Rules
-from tierscope.place.kernel import Kernel
+from tierscope.place.kernel import Kernel, KernelError
 from tierscope.place.pages import own_memory, process_tree
+from tierscope.place.supervisor import Channel, Supervisor
 
 MODE = "/proc/sys/kernel/numa_balancing"
 RATE_LIMIT = "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps"
@@ -30,6 +35,13 @@ SETTINGS = ((DEMOTION, "true"), (MODE, str(_TIERING)))
 """Settings of the preset numa-balancing."""
 NAME = "tier"
 """Name of the state file."""
+_PATIENCE_S = 30.0
+"""That others get to start or stop."""
+_LOOK_EACH_S, _LOOKING, _LONGEST_PAUSE_S = 1.0, 100, 10.0
+"""Between a supervisor's looks at memory blocks, and how many times the CPU time of one: large
+machines have thousands."""
+_EVENTS = 100
+"""That are kept on record."""
 _MODULE = "/sys/module/{}/parameters/enabled"
 _ACTING = ("damon_reclaim", "damon_lru_sort")
 """Modules of DAMON that act on pages; the kernel lets one run, or kdamonds of sysfs."""
@@ -101,6 +113,10 @@ def warnings(kernel: Kernel, damon: bool) -> list[str]:
     return found
 
 
+Undone = tuple[list[str], dict[str, Any]]
+"""A line for each thing done, and what of the session is undone by that."""
+
+
 @dataclass(frozen=True)
 class Session:
     """A started tiering, as its state file has it."""
@@ -129,6 +145,20 @@ class Session:
     """The cgroup.subtree_control that the memory controller was added to."""
     rules: Any = None
     """As damo's files have them, for reports."""
+    supervisor: int = 0
+    """Its process, which no other session has."""
+    monitored: tuple[Monitored, ...] = ()
+    """By each kdamond."""
+    events: tuple[MemoryEvent, ...] = ()
+    """Memory that went online or offline since it began, the last ones where they are many."""
+    problem: str = ""
+    """Why memory that is online is not monitored."""
+    left: tuple[str, ...] = ()
+    """What could not be undone, each with what to do about it."""
+
+    def title(self) -> str:
+        """Say what is tiered by which rules, if that is known yet."""
+        return f"tiering of {self.scope()}" + (f" by {self.label}" if self.label else "")
 
     def scope(self) -> str:
         """Say what is tiered."""
@@ -150,6 +180,14 @@ def load(kernel: Kernel) -> Session | None:
         content["settings"] = tuple((str(a), str(b), str(c)) for a, b, c in content["settings"])
         if content["writes"] is not None:
             content["writes"] = tuple((path, value) for path, value in content["writes"])
+        content["left"] = tuple(content.get("left", ()))
+        content["monitored"] = tuple(
+            Monitored(tuple(one["nodes"]), one["follows"]) for one in content.get("monitored", ())
+        )
+        content["events"] = tuple(
+            MemoryEvent(**{**one, "online": tuple(one["online"]), "offline": tuple(one["offline"])})
+            for one in content.get("events", ())
+        )
         return Session(**content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise saved_state.unreadable(NAME, error, Path(kernel.root or "/")) from None
@@ -157,9 +195,13 @@ def load(kernel: Kernel) -> Session | None:
 
 @dataclass
 class Tiering:
-    """Changes settings step by step, each on record first; ``stop`` undoes them."""
+    """Changes settings step by step, each on record first; ``end`` undoes them.
+
+    So does its supervisor, where this process ends without that.
+    """
 
     kernel: Kernel
+    supervisor: Supervisor
     session: Session = field(default_factory=lambda: Session("", 0, {}))
 
     def begin(self, label: str, cgroup: Cgroup | None = None, pid: int = 0) -> None:
@@ -171,7 +213,28 @@ class Tiering:
             migrated=self.kernel.fields("/proc/vmstat").get("pgmigrate_success", 0),
             cgroup=cgroup,
             pid=pid,
+            supervisor=self.supervisor.pid,
         )
+
+    def follow(self) -> None:
+        """Have the supervisor follow memory that goes online or offline; nothing else changes."""
+        self.supervisor.send(supervisor.FOLLOW)
+
+    def keep(self) -> None:
+        """Leave it on when this process ends."""
+        self.supervisor.send(supervisor.KEEP)
+        self.supervisor.close()
+
+    def now(self) -> Session | None:
+        """Return it as it is on record by now; None where somebody else has ended it."""
+        return _own(self.kernel, self.supervisor.pid)
+
+    def end(self) -> list[str]:
+        """Undo everything; return a line for each thing done. Raises NotUndoneError."""
+        try:
+            return stop(self.kernel, self.supervisor.pid)
+        finally:
+            self.supervisor.close()
 
     def name(self, label: str) -> None:
         """Say by what rules pages move."""
@@ -191,7 +254,7 @@ class Tiering:
         )
         if not enabled:
             self.kernel.write(control, "+memory")
-        cgroups.make(self.kernel, made)
+        self.kernel.make_folder(made.folder)
         return made
 
     def set(self, path: str, value: str) -> None:
@@ -207,15 +270,20 @@ class Tiering:
         """Have kdamonds follow the rules, which ``damo`` has for reports; none may be on."""
         if self.kernel.text(_STATISTICS) == "Y":
             self.set(_STATISTICS, "N")
+        if self.session.kdamonds:  # of rules before these: there are as many as on record, or none
+            tree.set_count(self.kernel, 0)
         self._record(kdamonds=len(rules.kdamonds), rules=damo, writes=None)
         tree.set_count(self.kernel, len(rules.kdamonds))
-        self._record(writes=tuple(tree.fill(self.kernel, rules.kdamonds)))
+        self._record(
+            writes=tuple(tree.fill(self.kernel, rules.kdamonds)),
+            monitored=monitored(self.kernel, rules),
+        )
         for number in range(len(rules.kdamonds)):
             tree.command(self.kernel, number, "on")
 
     def _record(self, **changes: Any) -> None:
         self.session = replace(self.session, **changes)
-        saved_state.save(NAME, asdict(self.session), Path(self.kernel.root or "/"))
+        _save(self.kernel, self.session)
 
 
 @contextlib.contextmanager
@@ -224,23 +292,24 @@ def starting(kernel: Kernel, damon: bool = True) -> Iterator[Tiering]:
 
     Raises UserError where tiering is on already, or somebody else uses DAMON.
     """
-    root = Path(kernel.root or "/")
-    with saved_state.locked(NAME, root) as lock:
-        if lock is None:
-            raise UserError("another 'tierscope tier' is starting or stopping; wait for its end")
+    with _locked(kernel):
         left = load(kernel)
+        if left is not None and left.left:
+            raise NotUndoneError(left)
         if left is not None:
-            raise UserError(
-                f"tiering of {left.scope()} by {left.label} is on; 'tierscope tier stop' ends it"
-            )
+            raise UserError(f"{left.title()} is on; 'tierscope tier stop' ends it")
         if damon:
             refuse_others(kernel)
-        tiering = Tiering(kernel)
+        tiering = Tiering(kernel, supervisor.start(kernel, partial(_supervise, kernel)))
         try:
             yield tiering
-        except BaseException:
-            _undo(kernel, tiering.session)
-            saved_state.discard(NAME, root)
+        except BaseException as error:
+            try:
+                _undo(kernel, tiering.session)
+            except NotUndoneError as rest:
+                raise NotUndoneError(rest.session, rest.done, f"{error}; ") from None
+            finally:
+                tiering.supervisor.close()
             raise
 
 
@@ -270,55 +339,175 @@ def refuse_others(kernel: Kernel) -> None:
         )
 
 
-def stop(kernel: Kernel) -> list[str]:
+class NotUndoneError(UserError):
+    """Something is left of a tiering; the text says what a person does about it."""
+
+    def __init__(self, session: Session, done: Sequence[str] = (), why: str = "") -> None:
+        super().__init__(
+            f"{why}{session.title()} has ended, and not all of it could be undone: "
+            f"{'; '.join(session.left)}; afterwards: tierscope tier restore",
+            ExitCode.SOMETHING_FAILED,
+        )
+        self.session, self.done = session, done
+
+
+def stop(kernel: Kernel, supervised_by: int = 0, patience_s: float = _PATIENCE_S) -> list[str]:
     """Undo what a tiering changed that is on or was left; return a line for each thing done.
 
-    Raises UserError where something cannot be undone; the state file stays then.
+    With ``supervised_by``, only the tiering that has this supervisor. Raises NotUndoneError where
+    something cannot be undone, which stays on record then.
     """
-    root = Path(kernel.root or "/")
-    with saved_state.locked(NAME, root) as lock:
+    with _locked(kernel, patience_s):
+        session = _own(kernel, supervised_by) if supervised_by else load(kernel)
+        return [] if session is None else _undo(kernel, session)
+
+
+def _own(kernel: Kernel, supervised_by: int) -> Session | None:
+    session = load(kernel)
+    return session if session is not None and session.supervisor == supervised_by else None
+
+
+@contextlib.contextmanager
+def _locked(kernel: Kernel, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+    with saved_state.locked(NAME, Path(kernel.root or "/"), patience_s) as lock:
         if lock is None:
             raise UserError("another 'tierscope tier' is starting or stopping; wait for its end")
-        session = load(kernel)
-        done = [] if session is None else _undo(kernel, session)
-        saved_state.discard(NAME, root)
-    return done
+        yield
+
+
+def _save(kernel: Kernel, session: Session) -> None:
+    saved_state.save(NAME, asdict(session), Path(kernel.root or "/"))
+
+
+def _supervise(kernel: Kernel, channel: Channel) -> None:
+    """Follow memory that goes online or offline until tiering has ended; undo it where the command
+    ends before that."""
+    own = os.getpid()
+    kept, pause = False, _LOOK_EACH_S
+    follower: Follower | None = None
+    while True:
+        word = channel.receive(pause)
+        if word == supervisor.TERMINATE or (word == supervisor.END and not kept):
+            with contextlib.suppress(UserError):  # what is left is on record
+                stop(kernel, own, patience_s=math.inf)
+            return
+        kept = kept or word == supervisor.KEEP
+        if follower is None and word not in (supervisor.FOLLOW, supervisor.KEEP):
+            continue
+        begin = time.process_time()
+        with contextlib.suppress(UserError):  # a full disk does not keep it from undoing later
+            session = _own(kernel, own)
+            if session is None:
+                return
+            follower = follower or Follower(kernel, session.monitored, online(kernel))
+            _follow(kernel, own, follower)
+        # By the clock, a look that waits for a CPU would put off the next one.
+        took = time.process_time() - begin
+        pause = min(max(_LOOK_EACH_S, _LOOKING * took), _LONGEST_PAUSE_S)
+
+
+def _follow(kernel: Kernel, own: int, follower: Follower) -> None:
+    """Have kdamonds monitor what is online, and record what went online or offline."""
+    found = follower.look(time.time())
+    if not found and not follower.late:
+        return
+    with _locked(kernel, math.inf):
+        session = _own(kernel, own)
+        if session is None:
+            return
+        follower.follow()
+        if found or follower.problem != session.problem:
+            seen = (*session.events, *found)[-_EVENTS:]
+            _save(kernel, replace(session, events=seen, problem=follower.problem))
 
 
 def _undo(kernel: Kernel, session: Session) -> list[str]:
-    """Undo in the reverse order of the changes; each step may have been done before."""
-    done = []
-    if session.kdamonds and tree.available(kernel):
-        done += _end_kdamonds(kernel, session)
-    for path, found, written in reversed(session.settings):
-        now = kernel.text(path)
-        if now == written:
-            kernel.write(path, found)
-            done.append(f"{path} is {found} again")
-        elif now != found:
-            done.append(f"{path} is {now} by now, which somebody else wrote: left as it is")
-    if session.cgroup and session.came_from:
-        cgroups.remove(kernel, session.cgroup, session.came_from)
-        done.append(f"removed cgroup {session.cgroup.path}")
-    if session.controller and "memory" in (kernel.text(session.controller) or "").split():
-        kernel.write(session.controller, "-memory")
+    """Undo in the reverse order of the changes; each step may have been done before.
+
+    What fails does not keep the others from being undone. Raises NotUndoneError.
+    """
+    done: list[str] = []
+    left: list[str] = []
+    steps: list[Callable[[Kernel, Session], Undone]] = [
+        _end_kdamonds,
+        *(partial(_reset, one) for one in reversed(session.settings)),
+        _remove_cgroup,
+        _disable_controller,
+    ]
+    for step in steps:
+        try:
+            said, changed = step(kernel, session)
+        except UserError as error:
+            left.append(str(error))
+        else:
+            done += said
+            session = replace(session, **changed)
+    if left:
+        session = replace(session, left=tuple(left))
+        _save(kernel, session)
+        raise NotUndoneError(session, done)
+    saved_state.discard(NAME, Path(kernel.root or "/"))
     return done
 
 
-def _end_kdamonds(kernel: Kernel, session: Session) -> list[str]:
+def _reset(setting: tuple[str, str, str], kernel: Kernel, session: Session) -> Undone:
+    path, found, written = setting
+    rest = {"settings": tuple(one for one in session.settings if one != setting)}
+    now = kernel.text(path)
+    if now == found:
+        return [], rest
+    if now != written:
+        return [f"{path} is {now} by now, which somebody else wrote: left as it is"], rest
+    try:
+        kernel.write(path, found)
+    except KernelError as error:
+        raise UserError(f"{error}: echo {found} > {path}") from None
+    return [f"{path} is {found} again"], rest
+
+
+def _end_kdamonds(kernel: Kernel, session: Session) -> Undone:
     number = tree.count(kernel)
-    if number == 0:
-        return []
+    if not session.kdamonds or not number:
+        return [], {"kdamonds": 0}
     on = tree.running(kernel)
     ours = number == session.kdamonds and (
         not on if session.writes is None else tree.matches(kernel, [*session.writes])
     )
     if not ours:
-        return [f"{counted(number, 'kdamond')} that somebody else made since: left as they are"]
-    for one in on:
-        tree.command(kernel, one, "off")
-    tree.set_count(kernel, 0)
-    return [f"ended {counted(number, 'kdamond')}"]
+        line = f"{counted(number, 'kdamond')} that somebody else made since: left as they are"
+        return [line], {"kdamonds": 0}
+    try:
+        for one in on:
+            with contextlib.suppress(KernelError):  # one that has ended by itself
+                tree.command(kernel, one, "off")
+        tree.set_count(kernel, 0)
+    except KernelError as error:
+        raise UserError(
+            f"{error}: for one in {tree.KDAMONDS}/*/state; do echo off > $one; done; "
+            f"echo 0 > {tree.KDAMONDS}/nr_kdamonds"
+        ) from None
+    return [f"ended {counted(number, 'kdamond')}"], {"kdamonds": 0}
+
+
+def _remove_cgroup(kernel: Kernel, session: Session) -> Undone:
+    gone = {"came_from": None}
+    if not session.cgroup or not session.came_from:
+        return [], gone
+    there = kernel.exists(session.cgroup.folder)
+    cgroups.remove(kernel, session.cgroup, session.came_from)
+    return [f"removed cgroup {session.cgroup.path}"] if there else [], gone
+
+
+def _disable_controller(kernel: Kernel, session: Session) -> Undone:
+    path = session.controller
+    if not path or session.came_from:  # the cgroup is still there, and uses it
+        return [], {}
+    try:
+        needed = cgroups.disable_memory(kernel, path)
+    except KernelError as error:
+        raise UserError(f"{error}: echo -memory > {path}") from None
+    said = f"{path} keeps the memory controller, since {needed}" if needed else ""
+    return [said] if said else [], {"controller": ""}
 
 
 def bytes_by_node(kernel: Kernel, cgroup: Cgroup | None, pid: int = 0) -> dict[int, int]:

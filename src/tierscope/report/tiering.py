@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.cost import OnSlow
+from tierscope.model.endpoint import format_ranges
+from tierscope.place.damon.follow import MemoryEvent
 from tierscope.place.damon.footprint import Observed
 from tierscope.place.damon.status import Region
-from tierscope.place.tier_look import Heat, Look, Move, fast_nodes, hit_share
+from tierscope.place.tier_look import Heat, Look, Move, clock, fast_nodes, hit_share
 from tierscope.report.figures import seconds_text, share_text, size_text
 from tierscope.report.style import bar, new_table, note, title
 
@@ -20,6 +22,8 @@ _BAR = 40
 _SHADES = " ·▏▌█"
 """Of the share of samples: none, up to 5%, 20%, 50%, more."""
 _TIERING_BAR = 20
+_EVENTS = 5
+"""That are shown, the last ones."""
 
 
 def show_footprint(
@@ -157,10 +161,8 @@ def footprint_json(
 def show_look(console: Console, look: Look) -> None:
     """Print a look."""
     session = look.session
-    title(
-        console,
-        f"Tiering of {session.scope()} by {session.label}, for {seconds_text(round(look.seconds))}",
-    )
+    name = session.title()
+    title(console, f"{name[0].upper()}{name[1:]}, for {seconds_text(round(look.seconds))}")
     if look.moves:
         _show_moves(console, look.moves)
     else:
@@ -171,6 +173,8 @@ def show_look(console: Console, look: Look) -> None:
     _show_pages(console, look)
     if look.heat:
         _show_heat(console, look)
+    for event in session.events[-_EVENTS:]:
+        note(console, f"{clock(event.time)} {event_text(event)}.")
     for doubt in look.doubts:
         note(console, doubt, "yellow" if look.moves else "dim")
     for move in look.moves:
@@ -200,7 +204,10 @@ def _show_moves(console: Console, moves: Sequence[Move]) -> None:
 
 
 def _show_pages(console: Console, look: Look) -> None:
-    table = new_table("pages on", "when it began", "now", "change", words=("pages on",))
+    when = "now"
+    if look.pages_seconds < look.seconds:
+        when = f"{seconds_text(round(look.seconds - look.pages_seconds, 1))} before the end"
+    table = new_table("pages on", "when it began", when, "change", words=("pages on",))
     for node in sorted({*look.pages, *look.session.before}):
         before, now = look.session.before.get(node, 0), look.pages.get(node, 0)
         sign = "+" if now > before else "-" if now < before else ""
@@ -212,6 +219,19 @@ def _show_pages(console: Console, look: Look) -> None:
         )
     console.print(table)
     note(console, f"The kernel has migrated {size_text(look.migrated_bytes)} since it began.")
+
+
+def event_text(event: MemoryEvent) -> str:
+    """Say which memory blocks of a node went online or offline."""
+    parts = [
+        f"{size_text(len(blocks) * event.block_bytes)} went {where} "
+        f"(memory {'block' if len(blocks) == 1 else 'blocks'} {format_ranges(blocks)})"
+        for where, blocks in (("online", event.online), ("offline", event.offline))
+        if blocks
+    ]
+    left = event.left * event.block_bytes
+    rest = f"it has {size_text(left)}" if left else "it has no memory any more"
+    return f"node {event.node}: {', '.join(parts)}; {rest}"
 
 
 def _show_heat(console: Console, look: Look) -> None:
@@ -270,11 +290,23 @@ def look_json(look: Look) -> dict[str, Any]:
             "before": {str(node): size for node, size in look.session.before.items()},
             "now": {str(node): size for node, size in look.pages.items()},
         },
+        "pages_seconds": round(look.pages_seconds, 3),
         "migrated_bytes": look.migrated_bytes,
         "promoted_bytes_since_boot": look.promoted_bytes,
         "demoted_bytes_since_boot": look.demoted_bytes,
         "hit_share": hit_share(look.heat, fast_nodes(look.moves)),
         "temperature": {str(one.node): dict(temperature(one)) for one in look.heat},
+        "events": [
+            {
+                "time": one.time,
+                "node": one.node,
+                "online_blocks": list(one.online),
+                "offline_blocks": list(one.offline),
+                "block_bytes": one.block_bytes,
+                "bytes_left": one.left * one.block_bytes,
+            }
+            for one in look.session.events
+        ],
         "doubts": list(look.doubts),
     }
 

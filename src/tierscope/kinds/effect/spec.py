@@ -22,10 +22,10 @@ from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
-from tierscope.place import cgroups, tiering
+from tierscope.place import cgroups
 from tierscope.place.allocator import check_rules, rules_file
 from tierscope.place.huge_pages import HUGE_PAGES, HugePages
-from tierscope.place.kernel import Kernel
+from tierscope.place.kernel import PAGE_BYTES, Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
 from tierscope.place.policy import MODES, Mode, Policy
 from tierscope.place.tier_look import look
@@ -68,7 +68,6 @@ _UNITS: dict[str, tuple[str, float]] = {
 """The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
 without a unit, that is what is better."""
 UNITS = tuple(_UNITS)
-_PAGE = 4096
 NOTHING_MOVED = "in at least one run, no page was migrated"
 """Beginning of the note on tiering that moved nothing."""
 _FILES = (".yaml", ".yml", ".json")
@@ -308,7 +307,7 @@ class Tiered:
 
     def migrated_bytes(self) -> int:
         """Return what the kernel has migrated between nodes since it began."""
-        return _PAGE * (self._migrated() - self._before)
+        return PAGE_BYTES * (self._migrated() - self._before)
 
     def notes(self) -> list[str]:
         """Return notes: conflicting settings, and why no pages moved."""
@@ -376,11 +375,11 @@ def tiered(settings: Settings) -> Iterator[Tiered | None]:
     if kernel.live and os.geteuid() != 0:
         why = f"tier:{settings.tier} needs root; run tierscope as root"
         raise UnplaceableError(Cause.PERMISSION, why)
-    session = begin(kernel, _asked(settings), own_cgroup=True)
+    started = begin(kernel, _asked(settings), own_cgroup=True)
     try:
-        yield Tiered(kernel, session)
+        yield Tiered(kernel, started.session)
     finally:
-        tiering.stop(kernel)
+        started.end()
 
 
 def _asked(settings: Settings) -> Asked:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tierscope.place.damon import tree
 from tierscope.place.damon.rules import EVERY, Context, Kdamond, Monitoring, Rules, Scheme, Target
 from tierscope.place.damon.status import Region
-from tierscope.place.kernel import Kernel
+from tierscope.place.kernel import PAGE_BYTES, Kernel
 from tierscope.place.nodes import nodes_with_memory
 from tierscope.place.pages import process_tree
 
@@ -135,7 +135,8 @@ def resident(kernel: Kernel, pid: int) -> list[tuple[int, int, float]]:
 
 def _pieces(ranges: Sequence[tuple[int, int, float]]) -> list[Piece]:
     """Cut ranges into about so many pieces, none of which spans two ranges."""
-    size = max(4096, sum(end - start for start, end, _ in ranges) // _PIECES // 4096 * 4096)
+    pages = sum(end - start for start, end, _ in ranges) // _PIECES // PAGE_BYTES
+    size = max(1, pages) * PAGE_BYTES
     pieces = []
     for start, end, resident in ranges:
         for at in range(start, end, size):

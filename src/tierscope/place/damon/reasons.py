@@ -20,10 +20,12 @@ def why_nothing_moves(
     status: SchemeStatus | None,
     regions: Sequence[Region],
     cgroup: Cgroup | None,
+    sources: Sequence[int],
 ) -> list[str]:
     """Return the reasons that fit a scheme; empty where it moves pages.
 
-    ``status`` is None where its kdamond does not run; ``regions`` are those of its kdamond.
+    ``status`` is None where its kdamond does not run; ``regions`` are those of its kdamond,
+    ``sources`` the nodes that it monitors.
     """
     if status is None:
         return ["its kdamond is off: the kernel ended it, or somebody turned it off"]
@@ -42,7 +44,7 @@ def why_nothing_moves(
     found += _quota(scheme, status)
     if context.operations == "paddr":  # by virtual addresses nobody counts what passes
         found += _filters(scheme, status)
-    found += _unevictable(kernel, context)
+    found += _unevictable(kernel, sources)
     other = (
         "regions fit and the kernel moved nothing of them: their pages are free, on the "
         "destination already, pinned, or not on the lists of reclaimable pages (huge page pool)"
@@ -143,9 +145,9 @@ def _filters(scheme: Scheme, status: SchemeStatus) -> list[str]:
     return [f"filter: {names} let {status.passed_bytes >> 10} KiB pass"]
 
 
-def _unevictable(kernel: Kernel, context: Context) -> list[str]:
+def _unevictable(kernel: Kernel, sources: Sequence[int]) -> list[str]:
     found = []
-    for node in tree.nodes_of(kernel, context):
+    for node in sources:
         info = kernel.fields(f"{NODES}/node{node}/meminfo")
         locked = info.get("Unevictable", 0)
         if locked >= _ENOUGH:

@@ -1,5 +1,7 @@
 """DAMON's files in sysfs: write rules, and the address ranges of nodes' memory."""
 
+import errno
+import time
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -17,14 +19,17 @@ from tierscope.place.damon.rules import (
     Target,
 )
 from tierscope.place.features import FEATURES, missing
-from tierscope.place.kernel import Kernel, KernelError
+from tierscope.place.kernel import PAGE_BYTES, Kernel, KernelError
 from tierscope.place.nodes import nodes_with_memory
 
 _MEMORY = "/sys/devices/system/memory"
 KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
 _COUNT = f"{KDAMONDS}/nr_kdamonds"
+_PATIENCE_S, _PAUSE_S = 2.0, 0.02
 Write = tuple[str, str]
 """A file and its value."""
+Regions = tuple[tuple[int, int], ...]
+"""Ranges of addresses, each from the first to before the second."""
 Item = TypeVar("Item")
 
 
@@ -37,24 +42,65 @@ def check(kernel: Kernel, node: int) -> None:
         )
 
 
-def ranges(kernel: Kernel, node: int) -> tuple[tuple[int, int], ...]:
-    """Return the address ranges of a node's online memory, from its memory blocks."""
-    block = int(kernel.text(f"{_MEMORY}/block_size_bytes") or "0", 16)
+def ranges(kernel: Kernel, node: int) -> Regions:
+    """Return the address ranges of a node's online memory, from its memory blocks.
+
+    Of a block that is another node's, too, the node has the part that its zones span.
+    """
+    size = block_bytes(kernel)
+    blocks = online_blocks(kernel, node) if size else ()
+    shared = _shared_blocks(kernel, node)
     found: list[tuple[int, int]] = []
-    folder = f"{NODES}/node{node}"
-    for number, path in kernel.numbered(folder, "memory"):
-        if kernel.text(f"{path}/state") in ("offline", None) or not block:
-            continue
-        start, end = number * block, (number + 1) * block
-        if found and found[-1][1] == start:
-            start, _ = found.pop()
-        found.append((start, end))
+    for number in blocks:
+        whole = (number * size, (number + 1) * size)
+        for start, end in _in_zones(kernel, node, whole) if number in shared else [whole]:
+            joined = found.pop()[0] if found and found[-1][1] == start else start
+            found.append((joined, end))
     if not found:
         raise UserError(
-            f"the kernel does not say where node {node}'s memory is: {folder} has no memory blocks "
-            "(CONFIG_MEMORY_HOTPLUG)"
+            f"the kernel does not say where node {node}'s memory is: {NODES}/node{node} has no "
+            "memory blocks that are online (CONFIG_MEMORY_HOTPLUG)"
         )
     return tuple(found)
+
+
+def block_bytes(kernel: Kernel) -> int:
+    """Return the size of a memory block, which goes online or offline as a whole; 0: unknown."""
+    return int(kernel.text(f"{_MEMORY}/block_size_bytes") or "0", 16)
+
+
+def online_blocks(kernel: Kernel, node: int) -> tuple[int, ...]:
+    """Return the numbers of a node's memory blocks that are online."""
+    return tuple(
+        number
+        for number, path in kernel.numbered(f"{NODES}/node{node}", "memory")
+        if kernel.text(f"{path}/state") not in ("offline", None)
+    )
+
+
+def _shared_blocks(kernel: Kernel, node: int) -> set[int]:
+    """Return the memory blocks that other nodes have, too."""
+    return {
+        number
+        for other, path in kernel.numbered(NODES, "node")
+        if other != node
+        for number, _ in kernel.numbered(path, "memory")
+    }
+
+
+def _in_zones(kernel: Kernel, node: int, block: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the parts of a block that a node's zones span; all of it where these are unknown."""
+    zones = _zones(kernel, node)
+    if not zones:
+        return [block]
+    found = []
+    for zone in zones:
+        first, count = zone.get("start_pfn:", 0), zone.get("spanned", 0)
+        start = max(block[0], first * PAGE_BYTES)
+        end = min(block[1], (first + count) * PAGE_BYTES)
+        if start < end:
+            found.append((start, end))
+    return sorted(found)
 
 
 def nodes_of(kernel: Kernel, context: Context) -> tuple[int, ...]:
@@ -84,18 +130,24 @@ def used(kernel: Kernel) -> dict[int, int]:
 
 def free_and_low(kernel: Kernel, node: int) -> tuple[int, int]:
     """Return a node's free bytes, and those below which the kernel reclaims (low watermarks)."""
-    free = low = 0
+    zones = _zones(kernel, node)
+    free, low = (sum(zone.get(name, 0) for zone in zones) for name in ("free", "low"))
+    return free * PAGE_BYTES, low * PAGE_BYTES
+
+
+def _zones(kernel: Kernel, node: int) -> list[dict[str, int]]:
+    """Return the numbers of pages of each of a node's zones, by name."""
+    found: list[dict[str, int]] = []
     here = False
-    page = 4096
     for line in (kernel.text("/proc/zoneinfo") or "").splitlines():
         words = line.replace(",", " ").split()
         if words[:1] == ["Node"]:
-            here = int(words[1]) == node
-        elif here and words[:2] == ["pages", "free"]:
-            free += int(words[2]) * page
-        elif here and len(words) == 2 and words[0] == "low":
-            low += int(words[1]) * page
-    return free, low
+            here = int(words[1]) == node and words[2:3] == ["zone"]
+            if here:
+                found.append({})
+        elif here and len(words) >= 2 and words[-1].isdigit():
+            found[-1].setdefault(words[-2], int(words[-1]))
+    return found
 
 
 class FeatureError(KernelError):
@@ -114,7 +166,7 @@ def count(kernel: Kernel) -> int:
 
 def set_count(kernel: Kernel, number: int) -> None:
     """Replace all kdamonds by so many blank ones; the kernel refuses while one of them runs."""
-    kernel.write(_COUNT, str(number))
+    _write(kernel, _COUNT, str(number))
 
 
 def running(kernel: Kernel) -> list[int]:
@@ -125,7 +177,37 @@ def running(kernel: Kernel) -> list[int]:
 
 def command(kernel: Kernel, number: int, word: str) -> None:
     """Give a kdamond a command: on, off, update_schemes_stats, ..."""
-    kernel.write(f"{KDAMONDS}/{number}/state", word)
+    _write(kernel, f"{KDAMONDS}/{number}/state", word)
+
+
+def _write(kernel: Kernel, path: str, value: str) -> None:
+    """Write a value; the kernel refuses all but one writer at a time, who would have to wait."""
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            kernel.write(path, value)
+        except KernelError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > give_up_at:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def monitor(kernel: Kernel, number: int, regions: Regions) -> None:
+    """Have a kdamond that runs monitor other ranges of physical memory from now on."""
+    target = f"{KDAMONDS}/{number}/contexts/0/targets/0"
+    _Writer(kernel).target(target, Target(regions=regions))
+    command(kernel, number, "commit")
+
+
+def monitored(kernel: Kernel, number: int) -> Regions:
+    """Return the ranges that a kdamond was told to monitor."""
+    folder = f"{KDAMONDS}/{number}/contexts/0/targets/0/regions"
+    return tuple(
+        (kernel.number(f"{path}/start") or 0, kernel.number(f"{path}/end") or 0)
+        for _, path in kernel.numbered(folder, "")
+    )
 
 
 def fill(kernel: Kernel, kdamonds: tuple[Kdamond, ...]) -> list[Write]:
@@ -146,7 +228,8 @@ def matches(kernel: Kernel, writes: list[Write]) -> bool:
 
 
 class _Writer:
-    """Writes values, and notes them; what the kernel tunes by itself is written but not noted."""
+    """Writes values, and notes them; what changes while a kdamond runs is written but not noted:
+    what the kernel tunes by itself, and regions, which follow the memory that is online."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -155,15 +238,17 @@ class _Writer:
     def put(self, path: str, value: float | str | bool, noted: bool = True) -> None:
         text = ("Y" if value else "N") if isinstance(value, bool) else value
         text = text if isinstance(text, str) else str(int(text))
-        self.kernel.write(path, text)
+        _write(self.kernel, path, text)
         if noted:
             self.done.append((path, text))
 
-    def each(self, folder: str, what: str, items: tuple[Item, ...]) -> Iterator[tuple[str, Item]]:
+    def each(
+        self, folder: str, what: str, items: tuple[Item, ...], noted: bool = True
+    ) -> Iterator[tuple[str, Item]]:
         """Make a folder for each item; yield both."""
         if not items and not self.kernel.exists(f"{folder}/nr_{what}"):
             return
-        self.put(f"{folder}/nr_{what}", len(items))
+        self.put(f"{folder}/nr_{what}", len(items), noted)
         for number, item in enumerate(items):
             yield f"{folder}/{number}", item
 
@@ -214,9 +299,10 @@ class _Writer:
     def target(self, folder: str, target: Target) -> None:
         if target.pid is not None:
             self.put(f"{folder}/pid_target", target.pid)
-        for place, (start, end) in self.each(f"{folder}/regions", "regions", target.regions):
-            self.put(f"{place}/start", start)
-            self.put(f"{place}/end", end)
+        regions = self.each(f"{folder}/regions", "regions", target.regions, noted=False)
+        for place, (start, end) in regions:
+            self.put(f"{place}/start", start, noted=False)
+            self.put(f"{place}/end", end, noted=False)
 
     def scheme(self, folder: str, scheme: Scheme, monitoring: Monitoring) -> None:
         self.range(f"{folder}/access_pattern/sz", scheme.sizes)
