@@ -119,20 +119,20 @@ def _observed(
         # Spread over no nodes: as near as there is memory, which is what plain memory does.
         setting = f"{format_list(tuple(nodes_with_memory(kernel)))}:{name}"
         environment = environment_for(program, "", ["strict"], None, own_environment(), setting)
-        with tiering.starting(kernel) as session:
-            session.begin("observe")
+        with tiering.starting(kernel) as started:
+            started.begin("observe")
         process = None
         try:
             process = _start(program, command, environment)
             begin = time.monotonic()
             limit = begin + seconds if seconds is not None else float("inf")
             found = observe(
-                kernel, session, process.pid, Path(name), lambda: _goes_on(process, ended, limit)
+                kernel, started, process.pid, Path(name), lambda: _goes_on(process, ended, limit)
             )
             took = time.monotonic() - begin
         finally:
             status = _end(process, ended.number or signal.SIGTERM) if process else 0
-            tiering.stop(kernel)
+            started.end()
     return took, found, int(ExitCode.INTERRUPTED) if ended.number else status
 
 
