@@ -244,6 +244,10 @@ extern const char* nodes_folder;
 ts_arena* mapping_arena(const void* pointer);
 // As mremap, of a range of ts_mmap; `target` where `flags` has MREMAP_FIXED.
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
+// The same of a range that begins with none: what it takes the place of is no arena's any more.
+void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* target);
+// A range that is unmapped, or about to be.
+void forget_mappings(void* start, size_t size);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
 int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context);

@@ -348,6 +348,11 @@ static void note_resized(ts_arena* arena, uintptr_t old, size_t old_bytes, uintp
   atomic_fetch_add(&arena->committed, own);
 }
 
+// mremap may fail after it has unmapped what was at its target. Under table_lock.
+static void forget_unmapped(uintptr_t start, size_t bytes) {
+  if (msync((void*)start, bytes, MS_ASYNC) != 0 && errno == ENOMEM) forget(start, start + bytes);
+}
+
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target) {
   const int before = errno;
   const size_t page = page_bytes();
@@ -376,6 +381,8 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   const bool taken = has_room && growth != 0 && is_counted(start);
   if (result != MAP_FAILED) {
     note_resized(arena, start, old_bytes, (uintptr_t)result, bytes, has_room ? growth : 0);
+  } else if ((flags & MREMAP_FIXED) != 0) {
+    forget_unmapped((uintptr_t)target, bytes);
   }
   if (taken) leave_room(arena, growth);  // Counted with the rest, or not needed.
   pthread_mutex_unlock(&table_lock);
@@ -391,6 +398,48 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   }
   errno = before;
   return result;
+}
+
+void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* target) {
+  if (atomic_load(&used) == 0) return mremap(old, old_size, size, flags, target);
+  const bool fixed = (flags & MREMAP_FIXED) != 0;
+  if (size > PTRDIFF_MAX || old_size > PTRDIFF_MAX ||
+      (fixed && touches_slots((uintptr_t)target, size))) {
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
+  const uintptr_t start = (uintptr_t)old;
+  const uintptr_t end = start + round_up(old_size, page_bytes());
+  const size_t bytes = round_up(size, page_bytes());
+  pthread_mutex_lock(&table_lock);
+  if (!reserve_places()) {
+    pthread_mutex_unlock(&table_lock);
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  void* const result = mremap(old, old_size, size, flags, target);
+  const int error = errno;
+  const uintptr_t now = (uintptr_t)result;
+  if (result == MAP_FAILED) {
+    if (fixed) forget_unmapped((uintptr_t)target, bytes);
+  } else if (now != start) {
+    if ((flags & MREMAP_DONTUNMAP) == 0) forget(start, end);
+    forget(now, now + bytes);
+  } else if (start + bytes < end) {
+    forget(start + bytes, end);
+  }
+  pthread_mutex_unlock(&table_lock);
+  errno = error;
+  return result;
+}
+
+void forget_mappings(void* start, size_t size) {
+  if (size > PTRDIFF_MAX || atomic_load(&used) == 0) return;
+  const int error = errno;
+  pthread_mutex_lock(&table_lock);
+  if (reserve_places()) forget((uintptr_t)start, (uintptr_t)start + round_up(size, page_bytes()));
+  pthread_mutex_unlock(&table_lock);
+  errno = error;
 }
 
 ts_arena* mapping_arena(const void* pointer) {

@@ -154,7 +154,12 @@ static void mappings(void) {
   CHECK(munmap(large, size / 2) == 0 && !placed(large) && placed(large + size / 2));
   CHECK(munmap(large + size / 2, size / 2) == 0 && !placed(large + size / 2));
   CHECK(mmap(NULL, 0, PROT_READ, flags, -1, 0) == MAP_FAILED && errno == EINVAL);
-  munmap(small, size / 8);
+  char* const target = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  CHECK(placed(target) && !placed(small));
+  CHECK(mremap(small, size / 8, size / 8, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target);
+  CHECK(!placed(target) && !placed(target + size / 8 - 1) && placed(target + size / 8));
+  CHECK(mremap(target, size, size / 8, 0) == target && !placed(target + size / 8));
+  munmap(target, size / 8);
   munmap(reserved, size);
 }
 
@@ -189,6 +194,7 @@ static void forks(void) {
   stop = 1;
   for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
   free(shared);
+  mappings();  // Forgets what was unmapped during the last fork.
   const pid_t child = vfork();
   if (child == 0) {
     execl("/bin/true", "true", NULL);

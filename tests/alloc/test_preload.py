@@ -75,7 +75,14 @@ def test_mremap_does_what_it_does_without_the_library(nodes: str, tmp_path: Path
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     done = run([program], f"arena tier {nodes};map >= 64K -> tier")
     assert (done.returncode, done.stdout) == (0, plain)
-    assert len(plain.splitlines()) == 28
+    assert len(plain.splitlines()) == 30
+    assert "LOST" not in plain
+
+
+def test_what_other_threads_unmap_during_a_fork_is_forgotten(probe: Path) -> None:
+    done = run([probe, "forks"], f"{LARGE};map >= 1M -> tier", "strict,statistics")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"arena tier: .*, 0 B mapped\n", done.stderr)
 
 
 def test_what_mremap_adds_counts_or_is_spilled(tmp_path: Path) -> None:
