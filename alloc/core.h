@@ -246,8 +246,9 @@ ts_arena* mapping_arena(const void* pointer);
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
 // The same of a range that begins with none: what it takes the place of is no arena's any more.
 void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* target);
-// A range that is unmapped, or about to be.
-void forget_mappings(void* start, size_t size);
+// Forgets what was noted of a range that another way has unmapped, up to the entry of that time.
+void forget_mappings(void* start, size_t size, size_t last);
+size_t last_mapping(void);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
 int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context);

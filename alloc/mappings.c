@@ -12,11 +12,13 @@ struct mapping {
   uintptr_t end;
   ts_arena* arena;
   bool counted;
+  size_t serial;  // Number of its entry in the table, in the order of time.
 };
 
 static struct mapping* table;  // Under table_lock.
 static size_t places;
 static atomic_size_t used;
+static atomic_size_t entries;  // Made so far.
 
 // Index of the first mapping that ends behind an address.
 static size_t first_behind(uintptr_t address) {
@@ -53,22 +55,33 @@ static void insert(size_t index, struct mapping mapping) {
   atomic_store(&used, count + 1);
 }
 
+static void enter(ts_arena* arena, uintptr_t start, size_t bytes, bool counted) {
+  const size_t serial = atomic_fetch_add(&entries, 1) + 1;
+  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted, serial});
+}
+
 static void leave(const struct mapping* mapping, size_t bytes) {
   if (!mapping->counted) return;
   atomic_fetch_sub(&mapping->arena->mapped, bytes);
   leave_room(mapping->arena, bytes);
 }
 
-// Takes what lies in [start, end) out of the table; a mapping around it becomes two.
-static void forget(uintptr_t start, uintptr_t end) {
+// Takes what lies in [start, end) out of the table, where its entry is not later than `last`; a
+// mapping around it becomes two.
+static void forget_until(uintptr_t start, uintptr_t end, size_t last) {
   size_t index = first_behind(start);
   while (index < atomic_load(&used) && table[index].start < end) {
     struct mapping* const mapping = &table[index];
+    if (mapping->serial > last) {
+      ++index;
+      continue;
+    }
     const uintptr_t from = mapping->start > start ? mapping->start : start;
     const uintptr_t to = mapping->end < end ? mapping->end : end;
     leave(mapping, to - from);
     if (mapping->start < from && to < mapping->end) {
-      const struct mapping rest = {to, mapping->end, mapping->arena, mapping->counted};
+      struct mapping rest = *mapping;
+      rest.start = to;
       mapping->end = from;
       insert(index + 1, rest);
       return;
@@ -86,6 +99,8 @@ static void forget(uintptr_t start, uintptr_t end) {
     }
   }
 }
+
+static void forget(uintptr_t start, uintptr_t end) { forget_until(start, end, SIZE_MAX); }
 
 static bool touches_slots(uintptr_t start, size_t bytes) {
   const uintptr_t end = slots.base + ((size_t)atomic_load(&slots.count) << slots.shift);
@@ -116,7 +131,7 @@ static int place(ts_arena* arena, uintptr_t start, size_t bytes, size_t unit, bo
   const int error = policy_lay(&arena->policy, start, start + bytes, unit, laid_bytes() + bytes);
   pthread_mutex_unlock(&arena->layout);
   if (error != 0 && counted) return error;  // Of files and shared memory it may be refused.
-  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted});
+  enter(arena, start, bytes, counted);
   if (counted) atomic_fetch_add(&arena->mapped, bytes);
   return 0;
 }
@@ -342,7 +357,7 @@ static void note_resized(ts_arena* arena, uintptr_t old, size_t old_bytes, uintp
   const size_t own = noted < bytes ? noted : bytes;
   forget(old, old + old_bytes);
   forget(start, start + bytes);
-  insert(first_behind(start), (struct mapping){start, start + own, arena, counted});
+  enter(arena, start, own, counted);
   if (!counted) return;
   atomic_fetch_add(&arena->mapped, own);
   atomic_fetch_add(&arena->committed, own);
@@ -433,11 +448,16 @@ void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* targ
   return result;
 }
 
-void forget_mappings(void* start, size_t size) {
+size_t last_mapping(void) { return atomic_load(&entries); }
+
+void forget_mappings(void* start, size_t size, size_t last) {
   if (size > PTRDIFF_MAX || atomic_load(&used) == 0) return;
   const int error = errno;
   pthread_mutex_lock(&table_lock);
-  if (reserve_places()) forget((uintptr_t)start, (uintptr_t)start + round_up(size, page_bytes()));
+  if (reserve_places()) {
+    const uintptr_t end = (uintptr_t)start + round_up(size, page_bytes());
+    forget_until((uintptr_t)start, end, last);
+  }
   pthread_mutex_unlock(&table_lock);
   errno = error;
 }

@@ -23,9 +23,10 @@ static atomic_bool placing;
 static atomic_bool forking;
 static atomic_int callers;
 
-enum { kMissed = 512 };  // Of the calls during one fork; further ones are not noted.
+enum { kMissed = 512 };  // Ranges during one fork; further ones are not noted.
 static struct {
   atomic_uintptr_t start;  // 0: free.
+  atomic_size_t last;      // The entry of that time.
   atomic_size_t size;      // 0: not written yet.
 } missed[kMissed];
 static atomic_int missed_count;
@@ -37,7 +38,7 @@ static void forget_missed(void) {
     const size_t size = atomic_load(&missed[i].size);
     if (size == 0) continue;
     ++inside;
-    forget_mappings((void*)atomic_load(&missed[i].start), size);
+    forget_mappings((void*)atomic_load(&missed[i].start), size, atomic_load(&missed[i].last));
     --inside;
     atomic_store(&missed[i].size, 0);
     atomic_store(&missed[i].start, 0);
@@ -49,13 +50,21 @@ static void forget_missed(void) {
 // Before a range is unmapped without asking the arenas.
 static void miss(void* start, size_t size) {
   if (inside != 0 || size == 0 || !atomic_load_explicit(&placing, memory_order_relaxed)) return;
+  const size_t last = last_mapping();
+  atomic_fetch_add(&missed_count, 1);
   for (size_t i = 0; i < kMissed; ++i) {
     uintptr_t unused = 0;
+    // A range that is mapped and unmapped again, which is not noted then, is one.
+    if (atomic_load(&missed[i].size) == size && atomic_load(&missed[i].last) == last &&
+        atomic_load(&missed[i].start) == (uintptr_t)start) {
+      break;
+    }
     if (!atomic_compare_exchange_strong(&missed[i].start, &unused, (uintptr_t)start)) continue;
+    atomic_store(&missed[i].last, last);
     atomic_store(&missed[i].size, size);
-    atomic_fetch_add(&missed_count, 1);
     return;
   }
+  atomic_fetch_sub(&missed_count, 1);
 }
 
 // Whether the arenas may be asked about a mapping; ends with leave(). False: the next library is.
