@@ -220,6 +220,31 @@ static void libraries(char** paths) {
   CHECK(get[0] == get[1]);
 }
 
+// Loads and unloads libraries in turn; calls from each of them, and from here, go on being known.
+static void reloading(char** words) {
+  enum { kSites = 8 };
+  const int times = atoi(words[0]);
+  char** const paths = words + 1;
+  int count = 0;
+  while (paths[count] != NULL) ++count;
+  for (int i = 0; i < times; ++i) {
+    void* const library = dlopen(paths[i % count], RTLD_NOW);
+    CHECK(library != NULL);
+    void (*get)(void**) = NULL;
+    *(void**)&get = dlsym(library, "get");
+    void* blocks[kSites];
+    get(blocks);
+    for (int site = 0; site < kSites; ++site) {
+      CHECK(placed(blocks[site]));
+      free(blocks[site]);
+    }
+    CHECK(dlclose(library) == 0);
+    void* const own = load_index(kSmall);
+    CHECK(placed(own));
+    free(own);
+  }
+}
+
 // Bytes that live in the end, of many sizes, are in a ratio of 2:1.
 static void ratio(void) {
   enum { kBlocks = 40000 };
@@ -249,6 +274,7 @@ int main(int count, char** words) {
   if (strcmp(way, "mappings") == 0) mappings();
   if (strcmp(way, "forks") == 0) forks();
   if (strcmp(way, "libraries") == 0) libraries(words + 2);
+  if (strcmp(way, "reloading") == 0) reloading(words + 2);
   if (strcmp(way, "ratio") == 0) ratio();
   puts("as the rules say");
   return 0;

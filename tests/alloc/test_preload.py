@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from json import loads
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,57 @@ def test_code_that_is_unloaded_leaves_no_call_site_behind(probe: Path) -> None:
     libraries = [probe.with_name(f"{name}.so") for name in ("first", "second")]
     done = run([probe, "libraries", *libraries], "arena tier 0;site second.so:second -> tier")
     assert done.returncode == 0, done.stderr
+
+
+MANY_SITES = """
+#include <stdlib.h>
+#define SITE(n) \\
+  __attribute__((noinline)) void *site_##n(void) { char *b = malloc(64); *b = 1; return b; }
+SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
+void get(void **blocks) {
+  void *(*const sites[])(void) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+  for (int i = 0; i < 8; ++i) blocks[i] = sites[i]();
+}
+"""
+
+
+@pytest.mark.parametrize("copies", [1, 4, 3000])
+def test_libraries_that_are_loaded_again_and_again_keep_their_call_sites(
+    copies: int, probe: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "many.c").write_text(MANY_SITES)
+    library = tmp_path / "many.so"
+    subprocess.run(
+        ["cc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", library, tmp_path / "many.c"],
+        check=True,
+    )
+    paths = [tmp_path / f"many{number}.so" for number in range(copies)]
+    for path in paths:
+        path.hardlink_to(library)
+    rules = "arena tier 0;site many*.so:site_* -> tier;site probe:load_index -> tier"
+    json = tmp_path / "statistics"
+    command = [probe, "reloading", 3000, *paths]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=preloaded(rules, "strict,sites") | {"TIERSCOPE_ALLOC_JSON": str(json)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+    one = loads(json.read_text())
+    assert one["lookups"]["unknown"] == 0
+    blocks = {
+        f"{site['object']}:{site['function']}": site["blocks"]
+        for site in one["call_sites"]
+        if "function" in site
+    }
+    assert blocks["probe:load_index"] == 3000
+    assert blocks[f"many{copies - 1}.so:site_7"] == 3000 // copies
+    named = sum(count for name, count in blocks.items() if name.startswith("many"))
+    unloaded = sum(site["blocks"] for site in one["call_sites"] if site["object"] == "?")
+    assert named + unloaded == 3000 * 8
+    assert (unloaded > 0) == (copies == 3000)
 
 
 def test_an_offset_names_a_call_site_as_the_list_of_sites_shows_it(probe: Path) -> None:
