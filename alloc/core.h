@@ -53,7 +53,8 @@ struct ts_arena {
   atomic_bool lost;  // Its memory is the parent's, from which this process was forked.
   char name[kMaxName + 1];
   enum ts_when_full when_full;
-  size_t capacity;  // SIZE_MAX: no limit.
+  size_t capacity;   // SIZE_MAX: no limit.
+  bool small_pages;  // No huge ones of the kernel's making.
   uintptr_t start;
   uintptr_t end;
   pthread_mutex_t layout;  // Guards `policy` and writing `top`.
@@ -102,6 +103,7 @@ extern pthread_mutex_t table_lock;
 extern struct slots {
   uintptr_t base;
   unsigned shift;
+  bool reserved;  // Else addresses are mapped when an arena takes them.
   _Atomic unsigned count;
 } slots __attribute__((visibility("hidden")));
 
@@ -151,8 +153,19 @@ static inline bool is_power_of_two(size_t number) {
   return number != 0 && (number & (number - 1)) == 0;
 }
 
-// slots.c. Reserves the slots once; under table_lock.
+// slots.c. Finds addresses for the slots, once; under table_lock.
 bool reserve_slots(void);
+// Makes the addresses from an arena's `top` on readable and writable, so far as they are not yet,
+// and takes that back. Under its `layout`. Without reserved slots they have no policy then.
+bool open_addresses(ts_arena* arena, uintptr_t start, size_t bytes);
+void close_addresses(uintptr_t start, size_t bytes);
+// Gives a slot's pages back, with their policies.
+void empty_slot(const ts_arena* arena);
+
+// The end of an arena's addresses that are mapped.
+static inline uintptr_t open_end(const ts_arena* arena) {
+  return slots.reserved ? arena->end : atomic_load(&arena->top);
+}
 
 // alloc.c. jemalloc's flags: alignment and zeroing.
 void* allocate(ts_arena* arena, size_t size, int flags);
@@ -213,7 +226,9 @@ bool purge_others(ts_arena* arena, size_t* bytes);
 // pmem.c
 bool is_pmem(const char* nodes);              // "pmem:DIRECTORY"
 int pmem_open(const char* nodes, int* file);  // 0 or an errno.
-int pmem_map(const ts_arena* arena);          // Over its slot. 0 or an errno.
+int pmem_prepare(const ts_arena* arena);      // Before it is mapped. 0 or an errno.
+// Over addresses of its slot. 0 or an errno.
+int pmem_map(const ts_arena* arena, uintptr_t start, size_t bytes, int protection);
 // Of the file's blocks. False: the file system is full. May change errno.
 bool pmem_commit(const ts_arena* arena, uintptr_t start, size_t bytes);
 bool pmem_decommit(const ts_arena* arena, uintptr_t start, size_t bytes);

@@ -245,6 +245,16 @@ static void reloading(char** words) {
   }
 }
 
+// Prints how much address space the process has.
+static void address_space(void) {
+  char line[256];
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (fgets(line, sizeof line, status) != NULL) {
+    if (strncmp(line, "VmPeak:", 7) == 0) printf("%lu ", strtoul(line + 7, NULL, 10));
+  }
+  fclose(status);
+}
+
 // Bytes that live in the end, of many sizes, are in a ratio of 2:1.
 static void ratio(void) {
   enum { kBlocks = 40000 };
@@ -275,6 +285,7 @@ int main(int count, char** words) {
   if (strcmp(way, "forks") == 0) forks();
   if (strcmp(way, "libraries") == 0) libraries(words + 2);
   if (strcmp(way, "reloading") == 0) reloading(words + 2);
+  if (strcmp(way, "address-space") == 0) address_space();
   if (strcmp(way, "ratio") == 0) ratio();
   puts("as the rules say");
   return 0;

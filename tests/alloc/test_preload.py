@@ -80,6 +80,34 @@ def test_mremap_does_what_it_does_without_the_library(nodes: str, tmp_path: Path
     assert "LOST" not in plain
 
 
+LIMIT_KB = 2_000_000
+"""Of address space."""
+
+
+def limited(command: list[object], rules: str) -> "subprocess.CompletedProcess[str]":
+    return run(["sh", "-c", f'ulimit -v {LIMIT_KB}; exec "$@"', "sh", *command], rules)
+
+
+@pytest.mark.parametrize("nodes", ["0", "bind:0", "0@3", "interleave:0", "pmem:/dev/shm"])
+@pytest.mark.parametrize("way", ["functions", "limits", "resizing"])
+def test_blocks_are_where_the_rules_say_in_little_address_space(
+    nodes: str, way: str, probe: Path
+) -> None:
+    done = limited([probe, way], f"arena tier {nodes};size >= 4K -> tier")
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+
+
+@pytest.mark.parametrize("way", ["mappings", "forks"])
+def test_mappings_are_where_the_rules_say_in_little_address_space(way: str, probe: Path) -> None:
+    done = limited([probe, way], f"{LARGE};map >= 1M -> tier")
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+
+
+def test_a_rule_that_takes_nothing_takes_little_address_space(probe: Path) -> None:
+    done = limited([probe, "address-space"], "arena tier 0;size >= 1G -> tier")
+    assert int(done.stdout.split()[0]) < 0.05 * LIMIT_KB
+
+
 def test_what_other_threads_unmap_during_a_fork_is_forgotten(probe: Path) -> None:
     done = run([probe, "forks"], f"{LARGE};map >= 1M -> tier", "strict,statistics")
     assert done.returncode == 0, done.stderr
