@@ -36,7 +36,7 @@ static ts_arena* pool;  // NULL: plain malloc.
 static bool is_asked_for(const char* word) {
   static const char ends[] = ", ";
   const size_t length = strlen(word);
-  const char* at = getenv("TIERSCOPE_ALLOC");
+  const char* at = secure_getenv("TIERSCOPE_ALLOC");
   for (size_t found = 1; at != NULL && found != 0; at += found) {
     at += strspn(at, ends);
     found = strcspn(at, ends);
@@ -111,9 +111,9 @@ static const char* reason(int error) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  const char* const on = getenv("HMALLOC_JEMALLOC");
-  const char* const mode_text = getenv("HMALLOC_MPOL_MODE");
-  const char* const mask_text = getenv("HMALLOC_NODEMASK");
+  const char* const on = secure_getenv("HMALLOC_JEMALLOC");
+  const char* const mode_text = secure_getenv("HMALLOC_MPOL_MODE");
+  const char* const mask_text = secure_getenv("HMALLOC_NODEMASK");
   if (on == NULL || strcmp(on, "1") != 0) return;
   if (mode_text == NULL && mask_text == NULL) return;  // hmctl without a policy.
   const int error = errno;

@@ -249,6 +249,48 @@ def test_wrong_rules_are_one_line_and_plain_memory_or_an_end(rules: str, complai
     assert (strict.returncode, strict.stdout, strict.stderr) == (1, "", done.stderr)
 
 
+@pytest.mark.parametrize(
+    ("mode", "folder_mode", "owner", "complaint"),
+    [
+        (0o644, 0o755, 0, ""),
+        (0o600, 0o1777, 0, ""),
+        (0o666, 0o755, 0, "the file is writable by others (mode 0666); "),
+        (0o644, 0o777, 0, "{} is writable by others (mode 0777); "),
+        (0o644, 0o755, 1000, "the file belongs to user 1000; "),
+    ],
+)
+def test_root_follows_no_rules_that_others_may_write(
+    mode: int, folder_mode: int, owner: int, complaint: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rules = folder / "tiers.rules"
+    rules.write_text("arena tier 0\nsize >= 4K -> tier\n")
+    if os.geteuid() == 0:
+        os.chown(rules, owner, 0)
+    rules.chmod(mode)
+    folder.chmod(folder_mode)
+    done = run(["true"], str(rules), "strict")
+    if not complaint or os.geteuid() != 0:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"tierscope-alloc: {rules}: {complaint.format(folder)}root reads")
+    assert done.stderr.count("\n") == 1
+
+
+def test_root_follows_rules_of_the_user_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "tiers.rules"
+    rules.write_text("arena tier 0\nsize >= 4K -> tier\n")
+    if os.geteuid() == 0:
+        os.chown(rules, 1000, 1000)
+    rules.chmod(0o644)
+    monkeypatch.setenv("SUDO_UID", "1000")
+    assert run(["true"], str(rules), "strict").returncode == 0
+
+
 def test_an_unknown_word_is_refused() -> None:
     done = run(["echo", "ran"], LARGE, "strict statistik")
     assert (done.returncode, done.stdout) == (1, "")
