@@ -256,6 +256,9 @@ void read_lines(const char* path, line_visitor* visit, void* context);
 extern const char* nodes_folder;
 
 // mappings.c
+// Moves the pages of a block to the beginning of a larger one; both are whole pages. The first is
+// then as it was before it was touched. False: they are where they were, and are to be copied.
+bool move_block_pages(ts_arena* arena, void* from, size_t from_bytes, void* to, size_t to_bytes);
 ts_arena* mapping_arena(const void* pointer);
 // As mremap, of a range of ts_mmap; `target` where `flags` has MREMAP_FIXED.
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);

@@ -1,5 +1,5 @@
-// ts_mmap and mremap: ranges of whole pages outside of the arenas' slots, each with its arena, in a
-// table that is sorted by address.
+// ts_mmap and mremap, and moving pages: ranges of whole pages outside of the arenas' slots, each
+// with its arena, in a table that is sorted by address.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -460,6 +460,66 @@ void forget_mappings(void* start, size_t size, size_t last) {
   }
   pthread_mutex_unlock(&table_lock);
   errno = error;
+}
+
+static void count_line(void* context, const char* line) {
+  (void)line;
+  ++*(size_t*)context;
+}
+
+// Each range of pages that was moved is a mapping by itself, and up to half of those that the
+// process may have are used for them. They are counted again after so many moves, or attempts.
+static bool may_move(void) {
+  enum { kMoves = 4096 };
+  static const size_t pieces = 2;  // Of each move.
+  static atomic_int moves;
+  static atomic_int refusals;
+  if (atomic_fetch_sub(&moves, 1) > 0) return true;
+  if (atomic_fetch_sub(&refusals, 1) > 0) return false;
+  size_t mappings = 0;
+  read_lines("/proc/self/maps", count_line, &mappings);
+  const bool may = mappings != 0 && mappings + pieces * kMoves < most_mappings() / 2;
+  atomic_store(may ? &moves : &refusals, kMoves);
+  return may;
+}
+
+// What mremap may have unmapped before it failed.
+static void map_again(const ts_arena* arena, void* start, size_t bytes) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (msync(start, bytes, MS_ASYNC) == 0 ||
+      mmap(start, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+    return;
+  }
+  policy_bind((uintptr_t)start, (uintptr_t)start + bytes, arena->policy.mode, arena->policy.mask);
+}
+
+// By way of other addresses: the kernel leaves a mapping at the old ones only where it moves pages
+// without adding any, and what takes the place of the new ones has to be one mapping, of which
+// pages can be moved again. At no time is there a gap in the arena's slot, which others might map.
+static bool move_pages_of(const ts_arena* arena, void* from, size_t from_bytes, void* to,
+                          size_t to_bytes) {
+  enum { kKeepMapping = 4 };  // MREMAP_DONTUNMAP, which Linux has from 5.7 on.
+  void* const between = mremap(from, from_bytes, from_bytes, MREMAP_MAYMOVE | kKeepMapping, NULL);
+  if (between == MAP_FAILED) return false;
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+  if (mremap(between, from_bytes, to_bytes, flags, to) == to) return true;
+  map_again(arena, to, to_bytes);
+  memcpy(to, between, from_bytes);
+  munmap(between, from_bytes);
+  return true;
+}
+
+bool move_block_pages(ts_arena* arena, void* from, size_t from_bytes, void* to, size_t to_bytes) {
+  // What is touched already would be freed.
+  if (arena->file >= 0 || atomic_load(&arena->strict) || !may_move()) return false;
+  const int error = errno;
+  pthread_mutex_lock(&arena->layout);
+  // With weights it is many mappings, of which the kernel moves one at a time.
+  const bool moved =
+      arena->policy.round == 0 && move_pages_of(arena, from, from_bytes, to, to_bytes);
+  pthread_mutex_unlock(&arena->layout);
+  errno = error;
+  return moved;
 }
 
 ts_arena* mapping_arena(const void* pointer) {
