@@ -102,6 +102,7 @@ extern pthread_mutex_t table_lock;
 // Slots: arena i has the addresses from slots.base + (i << slots.shift). No slots: count is 0.
 extern struct slots {
   uintptr_t base;
+  atomic_size_t bytes;  // Of all of them.
   unsigned shift;
   bool reserved;  // Else addresses are mapped when an arena takes them.
   _Atomic unsigned count;
@@ -129,7 +130,10 @@ static inline size_t slot_of(const void* pointer) {
   return slot < count ? slot : kMaxArenas;
 }
 
-static inline bool in_arena(const void* pointer) { return slot_of(pointer) < kMaxArenas; }
+static inline bool in_arena(const void* pointer) {
+  return (uintptr_t)pointer - slots.base <
+         atomic_load_explicit(&slots.bytes, memory_order_relaxed);
+}
 
 bool is_arena(const ts_arena* arena);
 

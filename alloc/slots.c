@@ -100,6 +100,7 @@ static void make_slots(uintptr_t base, size_t slot, unsigned count) {
     arena_table[i].end = arena_table[i].start + slot;
   }
   atomic_store(&slots.count, count);
+  atomic_store(&slots.bytes, count * slot);
 }
 
 // Finds addresses that nothing will be mapped at in a process that may have `limit` bytes of them.
