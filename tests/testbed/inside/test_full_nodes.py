@@ -18,7 +18,7 @@ pytestmark = pytest.mark.testbed
 MIB = 1 << 20
 NODE = 2 if 2 in nodes_with_memory() else nodes_with_memory()[-1]
 """HBM, or on machines without any the last node."""
-MEMINFO = Files().text(f"sys/devices/system/node/node{NODE}/meminfo") or "0 0 0 0"
+MEMINFO = Files().text(f"/sys/devices/system/node/node{NODE}/meminfo") or "0 0 0 0"
 HAS = int(MEMINFO.split()[3]) >> 10
 """MiB in all; 0 where the kernel lists no nodes."""
 LIBRARIES = find_library().parent
