@@ -10,6 +10,7 @@
 
 static const size_t kMaxSize = PTRDIFF_MAX;
 static const int64_t kRefusalTime = 10000000;  // ns
+static const size_t kMovedFrom = 128 << 10;    // Bytes; as glibc's, which then moves pages, too.
 enum { kCallsPerLook = 64 };
 
 // jemalloc has no blocks of no bytes.
@@ -234,6 +235,29 @@ static void* move_block(ts_arena* arena, void* pointer, size_t size) {
   return result;
 }
 
+// Grows a block of many pages, which move to the new one rather than that they are copied.
+static SLOW void* grow_large(ts_arena* home, void* pointer, size_t before, size_t size) {
+  const int flags = flags_of(home);
+  if (je_xallocx(pointer, size, 0, flags) >= size) return pointer;
+  void* const fresh = je_mallocx(size, flags | MALLOCX_ALIGN(page_bytes()));
+  if (fresh == NULL) return NULL;
+  const size_t page = page_bytes();
+  const bool whole = (uintptr_t)pointer % page == 0 && before % page == 0;
+  if (!whole || !move_block_pages(home, pointer, before, fresh, ts_usable_size(fresh))) {
+    memcpy(fresh, pointer, before);
+  }
+  je_dallocx(pointer, flags);
+  return fresh;
+}
+
+static void* resize(ts_arena* home, void* pointer, size_t size) {
+  if (UNLIKELY(size > kMovedFrom) && size <= kMaxSize) {
+    const size_t before = ts_usable_size(pointer);
+    if (before >= kMovedFrom && before < size) return grow_large(home, pointer, before, size);
+  }
+  return je_rallocx(pointer, size, flags_of(home));
+}
+
 void* ts_realloc(ts_arena* arena, void* pointer, size_t size) {
   if (pointer == NULL) return ts_malloc(arena, size);
   if (size == 0) {
@@ -245,7 +269,7 @@ void* ts_realloc(ts_arena* arena, void* pointer, size_t size) {
   if (arena != NULL && arena != home) return move_block(arena, pointer, size);
   if (home == NULL) return plain_realloc(pointer, size);
   void* result = NULL;
-  if (LIKELY(!is_lost(home))) result = je_rallocx(pointer, size, flags_of(home));
+  if (LIKELY(!is_lost(home))) result = resize(home, pointer, size);
   if (LIKELY(result != NULL)) {
     serve_again(home);
     return result;

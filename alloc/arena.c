@@ -52,9 +52,9 @@ static bool is_name(const char* name) {
 // lies behind `top` is laid when it is taken. Returns 0 or an errno.
 static int lay_slot(const ts_arena* arena, struct policy* policy) {
   const uintptr_t top = atomic_load(&arena->top);
-  uintptr_t end = arena->end;
-  // Of an empty arena with weights a page, to see whether the kernel allows it.
-  if (policy->round != 0) end = top != arena->start ? top : arena->start + page_bytes();
+  uintptr_t end = policy->round != 0 ? top : open_end(arena);
+  // At least a page, mapped or not, to see whether the kernel allows it.
+  if (end == arena->start) end += page_bytes();
   int error = policy_lay(policy, arena->start, end, 0, top - arena->start);
   if (error == EINVAL && policy->mode == kModePreferredMany) {  // Before Linux 5.15.
     policy->mode = kModePreferred;  // The first one; pages are moved to the others.
@@ -130,18 +130,16 @@ static int find_place(struct place* place, const char* nodes) {
 static int take_place(ts_arena* arena, struct place* place) {
   arena->file = place->file;
   atomic_store(&arena->lost, false);
-  const int error = arena->file >= 0 ? pmem_map(arena) : lay_slot(arena, &place->policy);
+  int error = 0;
+  if (arena->file >= 0) {
+    error = pmem_prepare(arena);
+    const size_t bytes = open_end(arena) - arena->start;
+    if (error == 0) error = pmem_map(arena, arena->start, bytes, PROT_NONE);
+  } else {
+    error = lay_slot(arena, &place->policy);
+  }
   if (error == 0) set_policy(arena, &place->policy);
   return error;
-}
-
-// Gives a slot's pages back, with their policies.
-static void empty_slot(ts_arena* arena) {
-  const size_t bytes = arena->end - arena->start;
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  if (mmap((void*)arena->start, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
-    madvise((void*)arena->start, bytes, MADV_DONTNEED);
-  }
 }
 
 // Takes a free slot. Returns 0 or an errno. Under table_lock.
@@ -168,7 +166,10 @@ static int make(ts_arena** result, const char* name, struct place* place, size_t
     empty_slot(arena);
     return error;
   }
-  if (capacity < kLeastForHugePages) madvise((void*)arena->start, bytes, MADV_NOHUGEPAGE);
+  arena->small_pages = capacity < kLeastForHugePages;
+  if (arena->small_pages) {
+    madvise((void*)arena->start, open_end(arena) - arena->start, MADV_NOHUGEPAGE);
+  }
   if (__lsan_register_root_region) __lsan_register_root_region((void*)arena->start, bytes);
   set_name(arena, name);
   *result = arena;

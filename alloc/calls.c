@@ -24,6 +24,9 @@ enum {
   kIsMapped = 2,         // Bits in the size of glibc's chunks (malloc.c, "chunk").
   kIsOfArena = 4,
   kSizeBits = 7,
+  kMappedFrom = 128 << 10,     // Bytes of blocks that glibc maps, at first; and at most, for ever.
+  kMappedFromMost = 32 << 20,  // DEFAULT_MMAP_THRESHOLD_MAX
+  kKept = 32 << 20,            // Bytes at the heap's end that stay with the program.
 };
 static const uintptr_t kArenaBytes = UINT64_C(1) << 26;  // HEAP_MAX_SIZE on 64-bit machines.
 
@@ -39,7 +42,40 @@ static uintptr_t current_break(void) {
   return (uintptr_t)NEXT(sbrk)(0);
 }
 
-void begin_break(void) { atomic_store(&placed_break, current_break()); }
+static bool of_glibc;  // The program's malloc; others map memory by calls that are seen below.
+
+// What glibc gives back at the heap's end loses its place, which costs many system calls each time
+// that the heap grows there again. So it keeps more. That is a fixed limit, with which glibc no
+// longer raises the size from which it maps blocks when such a block is freed: `free` does, below.
+static atomic_int mapped_from;  // 0: glibc is left as it is.
+
+static void keep_heap(void) {
+  const char* const tunables = getenv("GLIBC_TUNABLES");
+  const bool set_already = (tunables != NULL && strstr(tunables, "glibc.malloc.") != NULL) ||
+                           getenv("MALLOC_TRIM_THRESHOLD_") != NULL ||
+                           getenv("MALLOC_MMAP_THRESHOLD_") != NULL ||
+                           getenv("MALLOC_MMAP_MAX_") != NULL || getenv("MALLOC_TOP_PAD_") != NULL;
+  if (set_already || !of_glibc) return;
+  const bool kept = NEXT(mallopt)(M_TRIM_THRESHOLD, kKept) != 0;
+  if (kept) atomic_store(&mapped_from, kMappedFrom);
+}
+
+// As glibc does by itself: blocks up to the size of one that was freed come from the heap.
+static void raise_mapped_from(size_t size) {
+  int from = atomic_load(&mapped_from);
+  while (from != 0 && size > (size_t)from && size <= kMappedFromMost) {
+    if (!atomic_compare_exchange_weak(&mapped_from, &from, (int)size)) continue;
+    NEXT(mallopt)(M_MMAP_THRESHOLD, (int)size);
+    if (2 * size > kKept) NEXT(mallopt)(M_TRIM_THRESHOLD, (int)(2 * size));
+    return;
+  }
+}
+
+void begin_break(void) {
+  atomic_store(&placed_break, current_break());
+  of_glibc = &__libc_malloc != NULL && NEXT(malloc) == &__libc_malloc;
+  keep_heap();
+}
 
 // Places what the break has grown by since it was looked at last.
 static void look_at_break(void) {
@@ -73,13 +109,11 @@ static void look_at_arena(uintptr_t end) {
   }
 }
 
-static bool is_of_glibc(void) { return &__libc_malloc != NULL && NEXT(malloc) == &__libc_malloc; }
-
 // Has what malloc got from the kernel for this chunk placed.
 static void* look_at_chunk(void* chunk) {
   if (chunk == NULL || !placing()) return chunk;
   look_at_break();
-  if (!is_of_glibc()) return chunk;  // It maps memory by calls that are seen below.
+  if (!of_glibc) return chunk;
   const size_t field = ((const size_t*)chunk)[-1];
   const size_t size = field & ~(size_t)kSizeBits;
   const uintptr_t start = (uintptr_t)chunk - 2 * sizeof(size_t);
@@ -97,6 +131,17 @@ EXPORTED void* malloc(size_t size) { return look_at_chunk(NEXT(malloc)(size)); }
 EXPORTED void* calloc(size_t count, size_t size) {
   if (looking_up) return NULL;
   return look_at_chunk(NEXT(calloc)(count, size));
+}
+
+EXPORTED void free(void* chunk) {
+  const bool raises = atomic_load_explicit(&mapped_from, memory_order_relaxed) != 0;
+  const size_t field = raises && chunk != NULL ? ((const size_t*)chunk)[-1] : 0;
+  if ((field & kIsMapped) == 0) {
+    NEXT(free)(chunk);
+    return;
+  }
+  NEXT(free)(chunk);
+  raise_mapped_from(field & ~(size_t)kSizeBits);
 }
 
 EXPORTED void* realloc(void* old, size_t size) { return look_at_chunk(NEXT(realloc)(old, size)); }

@@ -60,7 +60,7 @@ _Noreturn static void refuse(const char* name, const char* value, const char* wh
 
 // The number of a variable's word; that of the first one where it is not set.
 static int read_word(const char* name, const char* const* words, const char* takes) {
-  const char* const value = getenv(name);
+  const char* const value = secure_getenv(name);
   if (value == NULL) {
     dprintf(STDERR_FILENO, "libcemalloc: %s is not set: %s\n", name, words[0]);
     return 0;
@@ -120,7 +120,7 @@ static void check(const char* name, const char* value, const char* nodes, const 
 
 static void read_node(char* nodes, size_t size) {
   static const char takes[] = "it takes the number of a node, as in 2";
-  const char* const value = getenv(kNode);
+  const char* const value = secure_getenv(kNode);
   size_t node = 0;
   const char* const end = value != NULL ? read_number(value, kMaxNodes - 1, &node) : NULL;
   if (end == NULL || *end != '\0') refuse(kNode, value, takes);
@@ -131,7 +131,7 @@ static void read_node(char* nodes, size_t size) {
 static void read_shares(char* nodes, size_t size) {
   static const char takes[] =
       "it takes nodes with weights, each node once, whose ratio is 1 to 255, as in 0*2,1*1";
-  const char* const value = getenv(kWeights);
+  const char* const value = secure_getenv(kWeights);
   if (value == NULL || !read_weights(value, nodes, size)) refuse(kWeights, value, takes);
   check(kWeights, value, nodes, takes);
 }
@@ -160,7 +160,7 @@ static void read_kernel_weights(char* nodes, size_t size) {
     complain(said);
     return;
   }
-  if (getenv(kWeights) == NULL) {
+  if (secure_getenv(kWeights) == NULL) {
     refuse(kAlloc, kAllocs[CE_ALLOC_BWAWARE],
            "this kernel has no weights (Linux 6.9 has); set CE_INTERLEAVE_NODE, as in 0*2,1*1");
   }
@@ -216,7 +216,7 @@ bool read_settings(void) {
 }
 
 void print_report(void) {
-  if (pool != NULL && has_word(getenv("TIERSCOPE_ALLOC"), "statistics")) {
+  if (pool != NULL && has_word(secure_getenv("TIERSCOPE_ALLOC"), "statistics")) {
     ts_print_statistics(STDERR_FILENO, TS_TEXT);
   }
 }

@@ -129,6 +129,10 @@ static uint64_t rules_of_thread(void) {
   return fitting;
 }
 
+static bool fits_site(const struct site* site, const struct rule* rule) {
+  return (atomic_load_explicit(&site->fitting, memory_order_relaxed) >> rule->bit & 1) != 0;
+}
+
 // The first rule for a block; NULL where none fits.
 static const struct rule* rule_for(size_t size, const struct site* site) {
   for (int i = 0; i < rules->rule_count; ++i) {
@@ -141,7 +145,7 @@ static const struct rule* rule_for(size_t size, const struct site* site) {
         if (rules_of_thread() >> rule->bit & 1) return rule;
         break;
       case kSiteRule:
-        if (site != NULL && (site->fitting >> rule->bit & 1) != 0) return rule;
+        if (site != NULL && fits_site(site, rule)) return rule;
         break;
       case kRatioRule:
         return rule;
@@ -227,7 +231,14 @@ static void report_rules(int file) {
   dprintf(
       file,
       "tierscope-alloc: call sites: %zu looked up in %.2f ms; finding one again takes %.1f ns\n",
-      cost.sites, cost.lookup_seconds * 1e3, cost.find_seconds * 1e9);
+      cost.lookups, cost.lookup_seconds * 1e3, cost.find_seconds * 1e9);
+  if (cost.unknown != 0) {
+    dprintf(
+        file,
+        "tierscope-alloc: call sites: %zu calls have none: from code of no file, or while 16,383 "
+        "others were loaded\n",
+        cost.unknown);
+  }
 }
 
 bool has_taken(void) {
@@ -266,8 +277,10 @@ static void report_rules_json(int file) {
   }
   if (rules->site_rules == 0 && !wished.sites) return;
   const struct sites_cost cost = read_sites_cost();
-  dprintf(file, ", \"lookups\": {\"count\": %zu, \"seconds\": %.9f, \"seconds_again\": %.12f}",
-          cost.sites, cost.lookup_seconds, cost.find_seconds);
+  dprintf(file,
+          ", \"lookups\": {\"count\": %zu, \"seconds\": %.9f, \"seconds_again\": %.12f, "
+          "\"unknown\": %zu}",
+          cost.lookups, cost.lookup_seconds, cost.find_seconds, cost.unknown);
 }
 
 void report_json(int file) {

@@ -53,7 +53,8 @@ struct ts_arena {
   atomic_bool lost;  // Its memory is the parent's, from which this process was forked.
   char name[kMaxName + 1];
   enum ts_when_full when_full;
-  size_t capacity;  // SIZE_MAX: no limit.
+  size_t capacity;   // SIZE_MAX: no limit.
+  bool small_pages;  // No huge ones of the kernel's making.
   uintptr_t start;
   uintptr_t end;
   pthread_mutex_t layout;  // Guards `policy` and writing `top`.
@@ -101,7 +102,9 @@ extern pthread_mutex_t table_lock;
 // Slots: arena i has the addresses from slots.base + (i << slots.shift). No slots: count is 0.
 extern struct slots {
   uintptr_t base;
+  atomic_size_t bytes;  // Of all of them.
   unsigned shift;
+  bool reserved;  // Else addresses are mapped when an arena takes them.
   _Atomic unsigned count;
 } slots __attribute__((visibility("hidden")));
 
@@ -127,7 +130,9 @@ static inline size_t slot_of(const void* pointer) {
   return slot < count ? slot : kMaxArenas;
 }
 
-static inline bool in_arena(const void* pointer) { return slot_of(pointer) < kMaxArenas; }
+static inline bool in_arena(const void* pointer) {
+  return (uintptr_t)pointer - slots.base < atomic_load_explicit(&slots.bytes, memory_order_relaxed);
+}
 
 bool is_arena(const ts_arena* arena);
 
@@ -151,8 +156,19 @@ static inline bool is_power_of_two(size_t number) {
   return number != 0 && (number & (number - 1)) == 0;
 }
 
-// slots.c. Reserves the slots once; under table_lock.
+// slots.c. Finds addresses for the slots, once; under table_lock.
 bool reserve_slots(void);
+// Makes the addresses from an arena's `top` on readable and writable, so far as they are not yet,
+// and takes that back. Under its `layout`. Without reserved slots they have no policy then.
+bool open_addresses(ts_arena* arena, uintptr_t start, size_t bytes);
+void close_addresses(uintptr_t start, size_t bytes);
+// Gives a slot's pages back, with their policies.
+void empty_slot(const ts_arena* arena);
+
+// The end of an arena's addresses that are mapped.
+static inline uintptr_t open_end(const ts_arena* arena) {
+  return slots.reserved ? arena->end : atomic_load(&arena->top);
+}
 
 // alloc.c. jemalloc's flags: alignment and zeroing.
 void* allocate(ts_arena* arena, size_t size, int flags);
@@ -213,7 +229,9 @@ bool purge_others(ts_arena* arena, size_t* bytes);
 // pmem.c
 bool is_pmem(const char* nodes);              // "pmem:DIRECTORY"
 int pmem_open(const char* nodes, int* file);  // 0 or an errno.
-int pmem_map(const ts_arena* arena);          // Over its slot. 0 or an errno.
+int pmem_prepare(const ts_arena* arena);      // Before it is mapped. 0 or an errno.
+// Over addresses of its slot. 0 or an errno.
+int pmem_map(const ts_arena* arena, uintptr_t start, size_t bytes, int protection);
 // Of the file's blocks. False: the file system is full. May change errno.
 bool pmem_commit(const ts_arena* arena, uintptr_t start, size_t bytes);
 bool pmem_decommit(const ts_arena* arena, uintptr_t start, size_t bytes);
@@ -241,9 +259,17 @@ void read_lines(const char* path, line_visitor* visit, void* context);
 extern const char* nodes_folder;
 
 // mappings.c
+// Moves the pages of a block to the beginning of a larger one; both are whole pages. The first is
+// then as it was before it was touched. False: they are where they were, and are to be copied.
+bool move_block_pages(ts_arena* arena, void* from, size_t from_bytes, void* to, size_t to_bytes);
 ts_arena* mapping_arena(const void* pointer);
 // As mremap, of a range of ts_mmap; `target` where `flags` has MREMAP_FIXED.
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target);
+// The same of a range that begins with none: what it takes the place of is no arena's any more.
+void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* target);
+// Forgets what was noted of a range that another way has unmapped, up to the entry of that time.
+void forget_mappings(void* start, size_t size, size_t last);
+size_t last_mapping(void);
 // Under table_lock:
 typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
 int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context);

@@ -59,8 +59,8 @@ void fast_free_large(const ts_arena* arena) {
 }
 
 // A block of the thread's cache; NULL where it has none of that size.
-static inline void* take_cached(const ts_arena* arena, size_t size) {
-  tcache_t* const cache = self->caches[arena->index];
+static inline void* take_cached(const struct thread* thread, const ts_arena* arena, size_t size) {
+  tcache_t* const cache = thread->caches[arena->index];
   if (unlikely(cache == NULL || size > tcache_maxclass)) return NULL;
   const szind_t kind =
       likely(size <= SC_LOOKUP_MAXCLASS) ? sz_size2index_lookup(size) : sz_size2index_compute(size);
@@ -74,14 +74,34 @@ static inline void* take_cached(const ts_arena* arena, size_t size) {
 void* take_aligned(const ts_arena* arena, size_t alignment, size_t size) {
   if (alignment > PAGE || size > SC_SMALL_MAXCLASS) return NULL;
   const size_t bytes = sz_sa2u(size + (size == 0), alignment);
-  return bytes <= SC_SMALL_MAXCLASS ? take_cached(arena, bytes) : NULL;
+  return bytes <= SC_SMALL_MAXCLASS ? take_cached(self, arena, bytes) : NULL;
+}
+
+// A plain block, where the full arena is known to have none of that size, and the thread need not
+// look whether that has changed. NULL: the long way decides.
+static void* spill_small(struct thread* thread, ts_arena* arena, size_t size) {
+  if (thread->not_look == 0 || size > SC_LOOKUP_MAXCLASS) return NULL;
+  const szind_t kind = sz_size2index_lookup(size);
+  const uint64_t kinds = atomic_load_explicit(&arena->refused[kind / 64], memory_order_relaxed);
+  if ((kinds >> kind % 64 & 1) == 0) return NULL;
+  void* const block = plain_malloc(size);
+  if (block == NULL) return NULL;
+  --thread->not_look;
+  count_spilled(arena, thread, size);
+  return block;
 }
 
 void* ts_malloc(ts_arena* arena, size_t size) {
-  arena = chosen(arena);
+  struct thread* const thread = self;
+  if (arena == NULL) arena = atomic_load_explicit(&thread->arena, memory_order_relaxed);
   if (unlikely(arena == NULL)) return plain_malloc(size);
-  void* const block = take_cached(arena, size);
-  return likely(block != NULL) ? block : allocate(arena, size, 0);
+  void* block = take_cached(thread, arena, size);
+  if (likely(block != NULL)) return block;
+  if (atomic_load_explicit(&arena->refuses, memory_order_relaxed)) {
+    block = spill_small(thread, arena, size);
+    if (likely(block != NULL)) return block;
+  }
+  return allocate(arena, size, 0);
 }
 
 void* ts_calloc(ts_arena* arena, size_t count, size_t size) {
@@ -90,7 +110,7 @@ void* ts_calloc(ts_arena* arena, size_t count, size_t size) {
   size_t bytes = 0;
   // jemalloc refuses so large a size.
   if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = SIZE_MAX;
-  void* const block = take_cached(arena, bytes);
+  void* const block = take_cached(self, arena, bytes);
   return likely(block != NULL) ? memset(block, 0, bytes) : allocate(arena, bytes, MALLOCX_ZERO);
 }
 

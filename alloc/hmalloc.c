@@ -35,7 +35,7 @@ enum { kModes = sizeof kPrefixes / sizeof *kPrefixes };
 static ts_arena* pool;  // NULL: plain malloc.
 
 static void refuse(const char* name, const char* value, const char* what) {
-  const bool strict = has_word(getenv("TIERSCOPE_ALLOC"), "strict");
+  const bool strict = has_word(secure_getenv("TIERSCOPE_ALLOC"), "strict");
   dprintf(STDERR_FILENO, "libhmalloc: %s%s%.64s: %s%s\n", name, value != NULL ? "=" : "",
           value != NULL ? value : " is not set", what, strict ? "" : "; memory is not placed");
   if (strict) _exit(EXIT_FAILURE);
@@ -87,9 +87,9 @@ static ts_arena* create(int mode, char* nodes) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  const char* const on = getenv("HMALLOC_JEMALLOC");
-  const char* const mode_text = getenv("HMALLOC_MPOL_MODE");
-  const char* const mask_text = getenv("HMALLOC_NODEMASK");
+  const char* const on = secure_getenv("HMALLOC_JEMALLOC");
+  const char* const mode_text = secure_getenv("HMALLOC_MPOL_MODE");
+  const char* const mask_text = secure_getenv("HMALLOC_NODEMASK");
   if (on == NULL || strcmp(on, "1") != 0) return;
   if (mode_text == NULL && mask_text == NULL) return;  // hmctl without a policy.
   const int error = errno;
@@ -113,7 +113,7 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 __attribute__((destructor)) static void finish(void) {
-  if (pool != NULL && has_word(getenv("TIERSCOPE_ALLOC"), "statistics"))
+  if (pool != NULL && has_word(secure_getenv("TIERSCOPE_ALLOC"), "statistics"))
     ts_print_statistics(STDERR_FILENO, TS_TEXT);
 }
 

@@ -48,11 +48,14 @@ size_t laid_bytes(void) {
 static uintptr_t take_addresses(ts_arena* arena, size_t bytes, size_t alignment) {
   const int error = errno;
   pthread_mutex_lock(&arena->layout);
-  const uintptr_t start = (atomic_load(&arena->top) + alignment - 1) & ~(alignment - 1);
+  const uintptr_t top = atomic_load(&arena->top);
+  const uintptr_t start = (top + alignment - 1) & ~(alignment - 1);
   const bool fits = start < arena->end && bytes <= arena->end - start;
-  bool ready = fits && mprotect((void*)start, bytes, PROT_READ | PROT_WRITE) == 0;
-  if (ready && arena->policy.round != 0) {
+  bool ready = fits && open_addresses(arena, start, bytes);
+  const bool placed = slots.reserved && arena->policy.round == 0;
+  if (ready && !placed && arena->file < 0) {
     ready = policy_lay(&arena->policy, start, start + bytes, 0, laid_bytes() + bytes) == 0;
+    if (!ready) close_addresses(top, start + bytes - top);
   }
   if (ready) atomic_store(&arena->top, start + bytes);
   pthread_mutex_unlock(&arena->layout);
@@ -72,7 +75,7 @@ static uintptr_t take_committed(ts_arena* arena, size_t bytes, size_t alignment)
   if (take_pages(arena, start, bytes, touch)) return start;
   pthread_mutex_lock(&arena->layout);
   uintptr_t end = start + bytes;
-  atomic_compare_exchange_strong(&arena->top, &end, start);
+  if (atomic_compare_exchange_strong(&arena->top, &end, start)) close_addresses(start, bytes);
   pthread_mutex_unlock(&arena->layout);
   return 0;
 }

@@ -1,5 +1,5 @@
-// ts_mmap and mremap: ranges of whole pages outside of the arenas' slots, each with its arena, in a
-// table that is sorted by address.
+// ts_mmap and mremap, and moving pages: ranges of whole pages outside of the arenas' slots, each
+// with its arena, in a table that is sorted by address.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,13 @@ struct mapping {
   uintptr_t end;
   ts_arena* arena;
   bool counted;
+  size_t serial;  // Number of its entry in the table, in the order of time.
 };
 
 static struct mapping* table;  // Under table_lock.
 static size_t places;
 static atomic_size_t used;
+static atomic_size_t entries;  // Made so far.
 
 // Index of the first mapping that ends behind an address.
 static size_t first_behind(uintptr_t address) {
@@ -53,22 +55,33 @@ static void insert(size_t index, struct mapping mapping) {
   atomic_store(&used, count + 1);
 }
 
+static void enter(ts_arena* arena, uintptr_t start, size_t bytes, bool counted) {
+  const size_t serial = atomic_fetch_add(&entries, 1) + 1;
+  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted, serial});
+}
+
 static void leave(const struct mapping* mapping, size_t bytes) {
   if (!mapping->counted) return;
   atomic_fetch_sub(&mapping->arena->mapped, bytes);
   leave_room(mapping->arena, bytes);
 }
 
-// Takes what lies in [start, end) out of the table; a mapping around it becomes two.
-static void forget(uintptr_t start, uintptr_t end) {
+// Takes what lies in [start, end) out of the table, where its entry is not later than `last`; a
+// mapping around it becomes two.
+static void forget_until(uintptr_t start, uintptr_t end, size_t last) {
   size_t index = first_behind(start);
   while (index < atomic_load(&used) && table[index].start < end) {
     struct mapping* const mapping = &table[index];
+    if (mapping->serial > last) {
+      ++index;
+      continue;
+    }
     const uintptr_t from = mapping->start > start ? mapping->start : start;
     const uintptr_t to = mapping->end < end ? mapping->end : end;
     leave(mapping, to - from);
     if (mapping->start < from && to < mapping->end) {
-      const struct mapping rest = {to, mapping->end, mapping->arena, mapping->counted};
+      struct mapping rest = *mapping;
+      rest.start = to;
       mapping->end = from;
       insert(index + 1, rest);
       return;
@@ -86,6 +99,8 @@ static void forget(uintptr_t start, uintptr_t end) {
     }
   }
 }
+
+static void forget(uintptr_t start, uintptr_t end) { forget_until(start, end, SIZE_MAX); }
 
 static bool touches_slots(uintptr_t start, size_t bytes) {
   const uintptr_t end = slots.base + ((size_t)atomic_load(&slots.count) << slots.shift);
@@ -116,7 +131,7 @@ static int place(ts_arena* arena, uintptr_t start, size_t bytes, size_t unit, bo
   const int error = policy_lay(&arena->policy, start, start + bytes, unit, laid_bytes() + bytes);
   pthread_mutex_unlock(&arena->layout);
   if (error != 0 && counted) return error;  // Of files and shared memory it may be refused.
-  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted});
+  enter(arena, start, bytes, counted);
   if (counted) atomic_fetch_add(&arena->mapped, bytes);
   return 0;
 }
@@ -342,10 +357,15 @@ static void note_resized(ts_arena* arena, uintptr_t old, size_t old_bytes, uintp
   const size_t own = noted < bytes ? noted : bytes;
   forget(old, old + old_bytes);
   forget(start, start + bytes);
-  insert(first_behind(start), (struct mapping){start, start + own, arena, counted});
+  enter(arena, start, own, counted);
   if (!counted) return;
   atomic_fetch_add(&arena->mapped, own);
   atomic_fetch_add(&arena->committed, own);
+}
+
+// mremap may fail after it has unmapped what was at its target. Under table_lock.
+static void forget_unmapped(uintptr_t start, size_t bytes) {
+  if (msync((void*)start, bytes, MS_ASYNC) != 0 && errno == ENOMEM) forget(start, start + bytes);
 }
 
 void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags, void* target) {
@@ -376,6 +396,8 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   const bool taken = has_room && growth != 0 && is_counted(start);
   if (result != MAP_FAILED) {
     note_resized(arena, start, old_bytes, (uintptr_t)result, bytes, has_room ? growth : 0);
+  } else if ((flags & MREMAP_FIXED) != 0) {
+    forget_unmapped((uintptr_t)target, bytes);
   }
   if (taken) leave_room(arena, growth);  // Counted with the rest, or not needed.
   pthread_mutex_unlock(&table_lock);
@@ -391,6 +413,113 @@ void* remap(ts_arena* arena, void* old, size_t old_size, size_t size, int flags,
   }
   errno = before;
   return result;
+}
+
+void* remap_plain(void* old, size_t old_size, size_t size, int flags, void* target) {
+  if (atomic_load(&used) == 0) return mremap(old, old_size, size, flags, target);
+  const bool fixed = (flags & MREMAP_FIXED) != 0;
+  if (size > PTRDIFF_MAX || old_size > PTRDIFF_MAX ||
+      (fixed && touches_slots((uintptr_t)target, size))) {
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
+  const uintptr_t start = (uintptr_t)old;
+  const uintptr_t end = start + round_up(old_size, page_bytes());
+  const size_t bytes = round_up(size, page_bytes());
+  pthread_mutex_lock(&table_lock);
+  if (!reserve_places()) {
+    pthread_mutex_unlock(&table_lock);
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  void* const result = mremap(old, old_size, size, flags, target);
+  const int error = errno;
+  const uintptr_t now = (uintptr_t)result;
+  if (result == MAP_FAILED) {
+    if (fixed) forget_unmapped((uintptr_t)target, bytes);
+  } else if (now != start) {
+    if ((flags & MREMAP_DONTUNMAP) == 0) forget(start, end);
+    forget(now, now + bytes);
+  } else if (start + bytes < end) {
+    forget(start + bytes, end);
+  }
+  pthread_mutex_unlock(&table_lock);
+  errno = error;
+  return result;
+}
+
+size_t last_mapping(void) { return atomic_load(&entries); }
+
+void forget_mappings(void* start, size_t size, size_t last) {
+  if (size > PTRDIFF_MAX || atomic_load(&used) == 0) return;
+  const int error = errno;
+  pthread_mutex_lock(&table_lock);
+  if (reserve_places()) {
+    const uintptr_t end = (uintptr_t)start + round_up(size, page_bytes());
+    forget_until((uintptr_t)start, end, last);
+  }
+  pthread_mutex_unlock(&table_lock);
+  errno = error;
+}
+
+static void count_line(void* context, const char* line) {
+  (void)line;
+  ++*(size_t*)context;
+}
+
+// Each range of pages that was moved is a mapping by itself, and up to half of those that the
+// process may have are used for them. They are counted again after so many moves, or attempts.
+static bool may_move(void) {
+  enum { kMoves = 4096 };
+  static const size_t pieces = 2;  // Of each move.
+  static atomic_int moves;
+  static atomic_int refusals;
+  if (atomic_fetch_sub(&moves, 1) > 0) return true;
+  if (atomic_fetch_sub(&refusals, 1) > 0) return false;
+  size_t mappings = 0;
+  read_lines("/proc/self/maps", count_line, &mappings);
+  const bool may = mappings != 0 && mappings + pieces * kMoves < most_mappings() / 2;
+  atomic_store(may ? &moves : &refusals, kMoves);
+  return may;
+}
+
+// What mremap may have unmapped before it failed.
+static void map_again(const ts_arena* arena, void* start, size_t bytes) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (msync(start, bytes, MS_ASYNC) == 0 ||
+      mmap(start, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+    return;
+  }
+  policy_bind((uintptr_t)start, (uintptr_t)start + bytes, arena->policy.mode, arena->policy.mask);
+}
+
+// By way of other addresses: the kernel leaves a mapping at the old ones only where it moves pages
+// without adding any, and what takes the place of the new ones has to be one mapping, of which
+// pages can be moved again. At no time is there a gap in the arena's slot, which others might map.
+static bool move_pages_of(const ts_arena* arena, void* from, size_t from_bytes, void* to,
+                          size_t to_bytes) {
+  enum { kKeepMapping = 4 };  // MREMAP_DONTUNMAP, which Linux has from 5.7 on.
+  void* const between = mremap(from, from_bytes, from_bytes, MREMAP_MAYMOVE | kKeepMapping, NULL);
+  if (between == MAP_FAILED) return false;
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+  if (mremap(between, from_bytes, to_bytes, flags, to) == to) return true;
+  map_again(arena, to, to_bytes);
+  memcpy(to, between, from_bytes);
+  munmap(between, from_bytes);
+  return true;
+}
+
+bool move_block_pages(ts_arena* arena, void* from, size_t from_bytes, void* to, size_t to_bytes) {
+  // What is touched already would be freed.
+  if (arena->file >= 0 || atomic_load(&arena->strict) || !may_move()) return false;
+  const int error = errno;
+  pthread_mutex_lock(&arena->layout);
+  // With weights it is many mappings, of which the kernel moves one at a time.
+  const bool moved =
+      arena->policy.round == 0 && move_pages_of(arena, from, from_bytes, to, to_bytes);
+  pthread_mutex_unlock(&arena->layout);
+  errno = error;
+  return moved;
 }
 
 ts_arena* mapping_arena(const void* pointer) {

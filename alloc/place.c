@@ -145,7 +145,7 @@ static void place_existing(void) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  const char* text = getenv("TIERSCOPE_PLACE");
+  const char* text = secure_getenv("TIERSCOPE_PLACE");
   if (text == NULL) return;
   if (!read_settings(text)) {
     complain("memory is not placed: TIERSCOPE_PLACE is not as 'tierscope place exec' sets it", 0);

@@ -46,17 +46,6 @@ static int punch(int file, off_t start, size_t bytes) {
   return change(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, bytes);
 }
 
-// What the library needs of the file system, tried on the first page.
-static int prepare(int file, size_t bytes) {
-  struct rlimit limit;
-  // Beyond it, the kernel would end the program (SIGXFSZ).
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
-  if (ftruncate(file, (off_t)bytes) != 0) return errno;
-  int error = change(file, 0, 0, page_bytes());
-  if (error == 0) error = punch(file, 0, page_bytes());
-  return error == EOPNOTSUPP ? ENOTSUP : error;
-}
-
 int pmem_open(const char* nodes, int* file) {
   const char* const folder = nodes + sizeof kWord - 1;
   if (*folder == '\0') return EINVAL;
@@ -66,22 +55,36 @@ int pmem_open(const char* nodes, int* file) {
   return 0;
 }
 
-int pmem_map(const ts_arena* arena) {
+// What the library needs of the file system, tried on the first page.
+int pmem_prepare(const ts_arena* arena) {
   const size_t bytes = arena->end - arena->start;
-  const int error = prepare(arena->file, bytes);
-  if (error != 0) return error;
-  void* const start = (void*)arena->start;
-  // Without MAP_SYNC: nothing in the file outlives the program, and MAP_SYNC has the file system
-  // write its journal when a page is first written to.
-  if (mmap(start, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, arena->file, 0) == MAP_FAILED) {
-    return errno;
-  }
-  // A child would write to the same pages.
-  return madvise(start, bytes, MADV_DONTFORK) == 0 ? 0 : errno;
+  struct rlimit limit;
+  // Beyond it, the kernel would end the program (SIGXFSZ).
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
+  if (ftruncate(arena->file, (off_t)bytes) != 0) return errno;
+  int error = change(arena->file, 0, 0, page_bytes());
+  if (error == 0) error = punch(arena->file, 0, page_bytes());
+  return error == EOPNOTSUPP ? ENOTSUP : error;
 }
 
 static off_t offset_of(const ts_arena* arena, uintptr_t start) {
   return (off_t)(start - arena->start);
+}
+
+int pmem_map(const ts_arena* arena, uintptr_t start, size_t bytes, int protection) {
+  if (bytes == 0) return 0;
+  // Without MAP_SYNC: nothing in the file outlives the program, and MAP_SYNC has the file system
+  // write its journal when a page is first written to.
+  const int flags = MAP_SHARED | (slots.reserved ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+  const off_t offset = offset_of(arena, start);
+  void* const mapped = mmap((void*)start, bytes, protection, flags, arena->file, offset);
+  if (mapped == MAP_FAILED) return errno;
+  if (mapped != (void*)start) {  // Before Linux 4.17.
+    munmap(mapped, bytes);
+    return EEXIST;
+  }
+  // A child would write to the same pages.
+  return madvise(mapped, bytes, MADV_DONTFORK) == 0 ? 0 : errno;
 }
 
 bool pmem_commit(const ts_arena* arena, uintptr_t start, size_t bytes) {
@@ -94,8 +97,8 @@ bool pmem_decommit(const ts_arena* arena, uintptr_t start, size_t bytes) {
 
 void pmem_lose(ts_arena* arena) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  const size_t bytes = arena->end - arena->start;
-  if (mmap((void*)arena->start, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+  const size_t bytes = open_end(arena) - arena->start;
+  if (bytes != 0 && mmap((void*)arena->start, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
     munmap((void*)arena->start, bytes);  // Not the parent's blocks, whatever else.
   }
   close(arena->file);

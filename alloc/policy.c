@@ -67,6 +67,11 @@ const char* policy_reason(int error) {
   }
 }
 
+size_t most_mappings(void) {
+  pthread_once(&machine_once, read_machine);
+  return machine.mappings;
+}
+
 bool policy_has_node(const unsigned long* mask, size_t node) {
   return node < kMaxNodes && (mask[node / kWordBits] >> (node % kWordBits) & 1) != 0;
 }

@@ -58,6 +58,9 @@ int policy_lay(const struct policy* policy, uintptr_t start, uintptr_t end, size
 // Bytes of a page of this machine.
 size_t page_bytes(void);
 
+// How many mappings a process may have (vm.max_map_count).
+size_t most_mappings(void);
+
 // Reads the beginning of a file; returns its length, 0 where it cannot be read. `text` is ended
 // by a zero.
 size_t read_file(const char* path, char* text, size_t size);

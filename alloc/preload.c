@@ -93,8 +93,27 @@ static SLOW void* malloc_by_choice(size_t size, const void* caller) {
   return counted(arena != NULL ? FROM_ARENAS(ts_malloc(arena, size)) : NEXT(malloc)(size));
 }
 
+// What is called most goes on by one jump, without a look whether it is known where to.
+static void* first_malloc(size_t size);
+static void first_free(void* block);
+static _Atomic(void* (*)(size_t)) next_malloc = first_malloc;
+static _Atomic(void (*)(void*)) next_free = first_free;
+
+static SLOW void* first_malloc(size_t size) {
+  atomic_store(&next_malloc, NEXT(malloc));
+  return atomic_load(&next_malloc)(size);
+}
+
+static SLOW void first_free(void* block) {
+  atomic_store(&next_free, NEXT(free));
+  atomic_load (&next_free)(block);
+}
+
 EXPORTED void* malloc(size_t size) {
-  return LIKELY(!needs_choice(size)) ? NEXT(malloc)(size) : malloc_by_choice(size, CALLER);
+  if (LIKELY(!needs_choice(size))) {
+    return atomic_load_explicit(&next_malloc, memory_order_relaxed)(size);
+  }
+  return malloc_by_choice(size, CALLER);
 }
 
 static SLOW void free_slowly(void* block) {
@@ -114,7 +133,7 @@ static SLOW void free_slowly(void* block) {
 EXPORTED void free(void* block) {
   const bool plain = !atomic_load_explicit(&watched, memory_order_relaxed) && !in_arena(block);
   if (LIKELY(plain)) {
-    NEXT(free)(block);
+    atomic_load_explicit(&next_free, memory_order_relaxed)(block);
   } else {
     free_slowly(block);
   }

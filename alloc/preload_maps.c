@@ -3,7 +3,9 @@
 //
 // An allocator of the program's own calls mmap under its locks, and its fork handlers take these.
 // The arenas' fork handlers take the lock of ts_mmap. So that the two never wait for each other,
-// threads do not call ts_mmap while another one is in fork (`forking`).
+// threads do not call ts_mmap while another one is in fork (`forking`); the ranges that they unmap
+// or replace meanwhile are noted without a lock (`missed`), and forgotten before anything else is
+// asked.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,11 +23,58 @@ static atomic_bool placing;
 static atomic_bool forking;
 static atomic_int callers;
 
+enum { kMissed = 512 };  // Ranges during one fork; further ones are not noted.
+static struct {
+  atomic_uintptr_t start;  // 0: free.
+  atomic_size_t last;      // The entry of that time.
+  atomic_size_t size;      // 0: not written yet.
+} missed[kMissed];
+static atomic_int missed_count;
+static pthread_mutex_t missed_lock = PTHREAD_MUTEX_INITIALIZER;  // Of the callers who forget them.
+
+static void forget_missed(void) {
+  pthread_mutex_lock(&missed_lock);
+  for (size_t i = 0; i < kMissed && atomic_load(&missed_count) != 0; ++i) {
+    const size_t size = atomic_load(&missed[i].size);
+    if (size == 0) continue;
+    ++inside;
+    forget_mappings((void*)atomic_load(&missed[i].start), size, atomic_load(&missed[i].last));
+    --inside;
+    atomic_store(&missed[i].size, 0);
+    atomic_store(&missed[i].start, 0);
+    atomic_fetch_sub(&missed_count, 1);
+  }
+  pthread_mutex_unlock(&missed_lock);
+}
+
+// Before a range is unmapped without asking the arenas.
+static void miss(void* start, size_t size) {
+  if (inside != 0 || size == 0 || !atomic_load_explicit(&placing, memory_order_relaxed)) return;
+  const size_t last = last_mapping();
+  atomic_fetch_add(&missed_count, 1);
+  for (size_t i = 0; i < kMissed; ++i) {
+    uintptr_t unused = 0;
+    // A range that is mapped and unmapped again, which is not noted then, is one.
+    if (atomic_load(&missed[i].size) == size && atomic_load(&missed[i].last) == last &&
+        atomic_load(&missed[i].start) == (uintptr_t)start) {
+      break;
+    }
+    if (!atomic_compare_exchange_strong(&missed[i].start, &unused, (uintptr_t)start)) continue;
+    atomic_store(&missed[i].last, last);
+    atomic_store(&missed[i].size, size);
+    return;
+  }
+  atomic_fetch_sub(&missed_count, 1);
+}
+
 // Whether the arenas may be asked about a mapping; ends with leave(). False: the next library is.
 static bool enter(void) {
   if (inside != 0 || !atomic_load_explicit(&placing, memory_order_relaxed)) return false;
   atomic_fetch_add(&callers, 1);
-  if (!atomic_load(&forking)) return true;
+  if (!atomic_load(&forking)) {
+    if (atomic_load(&missed_count) != 0) forget_missed();
+    return true;
+  }
   atomic_fetch_sub(&callers, 1);
   return false;
 }
@@ -55,7 +104,10 @@ static ts_arena* arena_for(size_t size, int prot, int flags) {
 }
 
 EXPORTED void* mmap(void* start, size_t size, int prot, int flags, int fd, off_t offset) {
-  if (!enter()) return NEXT(mmap)(start, size, prot, flags, fd, offset);
+  if (!enter()) {
+    if ((flags & MAP_FIXED) != 0) miss(start, size);
+    return NEXT(mmap)(start, size, prot, flags, fd, offset);
+  }
   ts_arena* const arena = arena_for(size, prot, flags);
   // In place of what an arena may have there, which it has to forget.
   const bool known = arena != NULL || (flags & MAP_FIXED) != 0;
@@ -69,7 +121,10 @@ EXPORTED void* mmap64(void* start, size_t size, int prot, int flags, int fd, off
     __attribute__((alias("mmap")));
 
 EXPORTED int munmap(void* start, size_t size) {
-  if (!enter()) return NEXT(munmap)(start, size);
+  if (!enter()) {
+    miss(start, size);
+    return NEXT(munmap)(start, size);
+  }
   const int result = FROM_ARENAS(ts_munmap(start, size));
   leave();
   return result;
@@ -81,11 +136,15 @@ EXPORTED void* mremap(void* old, size_t old_size, size_t size, int flags, ...) {
   const bool has_target = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
   void* const target = has_target ? va_arg(rest, void*) : NULL;
   va_end(rest);
-  if (!enter()) return NEXT(mremap)(old, old_size, size, flags, target);
+  if (!enter()) {
+    if ((flags & MREMAP_DONTUNMAP) == 0) miss(old, old_size);
+    if ((flags & MREMAP_FIXED) != 0) miss(target, size);
+    return NEXT(mremap)(old, old_size, size, flags, target);
+  }
   // With MREMAP_DONTUNMAP the old range stays, and the arena's.
   ts_arena* const arena = (flags & MREMAP_DONTUNMAP) != 0 ? NULL : ts_arena_of(old);
   void* const result = arena != NULL ? FROM_ARENAS(remap(arena, old, old_size, size, flags, target))
-                                     : NEXT(mremap)(old, old_size, size, flags, target);
+                                     : FROM_ARENAS(remap_plain(old, old_size, size, flags, target));
   leave();
   return result;
 }

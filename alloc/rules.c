@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "text.h"
+#include "trusted.h"
 
 enum { kMaxWords = 12, kMaxName = 63, kQuoted = 60 };
 
@@ -331,6 +332,11 @@ bool read_rules(struct rules* rules, const char* path_or_text, char message[kMax
   }
   static char text[kMaxRulesBytes + 1];
   const int file = open(path_or_text, O_RDONLY | O_CLOEXEC);
+  char why[kMaxMessage];
+  if (file >= 0 && !is_trusted(file, why, sizeof why)) {
+    close(file);
+    return refuse(&reader, "%s", why);
+  }
   size_t size = 0;
   ssize_t got = file < 0 ? -1 : 1;
   while (got > 0 && size < sizeof text) {

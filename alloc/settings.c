@@ -57,7 +57,7 @@ static bool read_words(const char* text) {
 // Children inherit it, and what a process executes keeps its number.
 static void note_first_process(void) {
   static const char name[] = "TIERSCOPE_ALLOC_PROCESS";
-  const char* const noted = getenv(name);
+  const char* const noted = secure_getenv(name);
   if (noted != NULL) {
     first_process = (pid_t)strtol(noted, NULL, 10);
     return;
@@ -86,7 +86,7 @@ _Noreturn static void end_check(void) {
 
 // Of TIERSCOPE_ALLOC_HEAT. False: there is a complaint.
 static bool read_heat(void) {
-  const char* const setting = getenv("TIERSCOPE_ALLOC_HEAT");
+  const char* const setting = secure_getenv("TIERSCOPE_ALLOC_HEAT");
   if (setting == NULL || *setting == '\0') return true;
   const int error = begin_heat(setting);
   wishes.heat = error == 0;
@@ -99,8 +99,8 @@ static bool read_heat(void) {
 }
 
 bool read_settings(void) {
-  const char* const words = getenv("TIERSCOPE_ALLOC");
-  const char* source = getenv("TIERSCOPE_ALLOC_RULES");
+  const char* const words = secure_getenv("TIERSCOPE_ALLOC");
+  const char* source = secure_getenv("TIERSCOPE_ALLOC_RULES");
   if (source != NULL && *source == '\0') source = NULL;
   char message[kMaxMessage];
   if (words != NULL && !read_words(words)) {
@@ -112,7 +112,7 @@ bool read_settings(void) {
     return false;
   }
   const bool printed = wishes.statistics || wishes.sites;
-  const char* const json = getenv("TIERSCOPE_ALLOC_JSON");
+  const char* const json = secure_getenv("TIERSCOPE_ALLOC_JSON");
   if (json != NULL && *json != '\0') wishes.statistics = true;
   if (!read_heat()) return false;
   if (source == NULL && !wishes.statistics && !wishes.sites && !wishes.heat) return false;

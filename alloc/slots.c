@@ -1,8 +1,14 @@
-// The addresses of arenas: slots of one reserved range, so that a pointer's arena is found by a
-// shift. And what has to be in order around a fork.
+// The addresses of arenas: slots of one range, so that a pointer's arena is found by a shift. And
+// what has to be in order around a fork.
+//
+// The range is reserved, as nothing else may be mapped there. Where the process may have so much
+// address space only (`ulimit -v`), it is not: it lies in the middle of the largest gap between the
+// mappings that there are, of which each third is larger than the limit, so that none that the
+// kernel chooses addresses for reaches it. Addresses are then mapped as an arena takes them.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -58,38 +64,115 @@ __attribute__((constructor(101))) static void begin(void) {
   pthread_atfork(lock_arenas, unlock_arenas, begin_child);
 }
 
-// The most bytes that may be reserved: half of what a limit leaves; little where each byte of
-// address space costs a tool that watches the program.
-static size_t reservable(void) {
-  size_t bytes = kMaxArenas * kSlotBytes;
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 2 < bytes) bytes = limit.rlim_cur / 2;
+// Whether a tool watches the program that each byte of address space costs something.
+static bool is_watched(void) {
   const char* const preloaded = getenv("LD_PRELOAD");
-  const bool watched =
-      __tsan_acquire != NULL || (preloaded != NULL && strstr(preloaded, "/vgpreload_core") != NULL);
-  const size_t watchable = UINT64_C(64) << 30;
-  return watched && bytes > watchable ? watchable : bytes;
+  return __tsan_acquire != NULL ||
+         (preloaded != NULL && strstr(preloaded, "/vgpreload_core") != NULL);
 }
 
-bool reserve_slots(void) {
-  if (atomic_load(&slots.count) != 0) return true;
-  const size_t most = reservable();
+struct gap {
+  uintptr_t most;    // The kernel maps nothing beyond.
+  uintptr_t before;  // Where the last mapping ends.
+  uintptr_t start;   // Of the largest.
+  size_t bytes;
+};
+
+// A line of /proc/self/maps: "START-END ...".
+static void look_for_gap(void* context, const char* line) {
+  struct gap* const gap = context;
+  char* at = NULL;
+  const uintptr_t start = strtoul(line, &at, 16);
+  if (*at != '-' || start > gap->most) return;
+  if (start > gap->before && start - gap->before > gap->bytes) {
+    gap->start = gap->before;
+    gap->bytes = start - gap->before;
+  }
+  gap->before = strtoul(at + 1, NULL, 16);
+}
+
+static void make_slots(uintptr_t base, size_t slot, unsigned count) {
+  slots.base = (base + kAlignment - 1) & ~(kAlignment - 1);
+  slots.shift = (unsigned)__builtin_ctzll(slot);
+  for (unsigned i = 0; i < count; ++i) {  // Once: other threads read them without a lock.
+    arena_table[i].index = i;
+    arena_table[i].start = slots.base + i * slot;
+    arena_table[i].end = arena_table[i].start + slot;
+  }
+  atomic_store(&slots.count, count);
+  atomic_store(&slots.bytes, count * slot);
+}
+
+// Finds addresses that nothing will be mapped at in a process that may have `limit` bytes of them.
+static bool find_slots(size_t limit) {
+  struct gap gap = {.most = getauxval(AT_EXECFN)};  // At the end of the first thread's stack.
+  read_lines("/proc/self/maps", look_for_gap, &gap);
+  const size_t third = gap.bytes / 3;
+  if (third < limit) return false;
+  for (size_t slot = kSlotBytes; slot >= kLeastSlotBytes; slot /= 2) {
+    if (kMaxArenas * slot + kAlignment > third) continue;
+    make_slots(gap.start + third, slot, kMaxArenas);
+    return true;
+  }
+  return false;
+}
+
+static bool reserve(size_t most) {
   for (size_t slot = kSlotBytes; slot >= kLeastSlotBytes; slot /= 2) {
     const unsigned count = slot >= UINT64_C(1) << 30 ? kMaxArenas : kFewArenas;
     if (slot > most / count) continue;
     void* const base = mmap(NULL, count * slot + kAlignment, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) continue;
-    slots.base = ((uintptr_t)base + kAlignment - 1) & ~(kAlignment - 1);
-    slots.shift = (unsigned)__builtin_ctzll(slot);
-    for (unsigned i = 0; i < count; ++i) {  // Once: other threads read them without a lock.
-      arena_table[i].index = i;
-      arena_table[i].start = slots.base + i * slot;
-      arena_table[i].end = arena_table[i].start + slot;
-    }
-    atomic_store(&slots.count, count);
+    slots.reserved = true;
+    make_slots((uintptr_t)base, slot, count);
     return true;
   }
+  return false;
+}
+
+bool reserve_slots(void) {
+  if (atomic_load(&slots.count) != 0) return true;
+  const size_t watchable = UINT64_C(64) << 30;
+  size_t most = is_watched() ? watchable : kMaxArenas * kSlotBytes;
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    if (!is_watched() && find_slots(limit.rlim_cur)) return true;
+    if (limit.rlim_cur / 2 < most) most = limit.rlim_cur / 2;
+  }
+  if (reserve(most)) return true;
   errno = ENOMEM;
   return false;
+}
+
+bool open_addresses(ts_arena* arena, uintptr_t start, size_t bytes) {
+  if (slots.reserved) return mprotect((void*)start, bytes, PROT_READ | PROT_WRITE) == 0;
+  const uintptr_t top = atomic_load(&arena->top);
+  const size_t all = start + bytes - top;
+  if (arena->file >= 0) return pmem_map(arena, top, all, PROT_READ | PROT_WRITE) == 0;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const mapped = mmap((void*)top, all, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (mapped == MAP_FAILED) return false;
+  if (mapped != (void*)top) {  // Before Linux 4.17.
+    munmap(mapped, all);
+    return false;
+  }
+  if (arena->small_pages) madvise(mapped, all, MADV_NOHUGEPAGE);
+  return true;
+}
+
+void close_addresses(uintptr_t start, size_t bytes) {
+  if (!slots.reserved) munmap((void*)start, bytes);
+}
+
+void empty_slot(const ts_arena* arena) {
+  const size_t bytes = open_end(arena) - arena->start;
+  if (!slots.reserved) {
+    if (bytes != 0) munmap((void*)arena->start, bytes);
+    return;
+  }
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (mmap((void*)arena->start, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+    madvise((void*)arena->start, bytes, MADV_DONTNEED);
+  }
 }

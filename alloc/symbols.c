@@ -52,6 +52,14 @@ void begin_symbols(void) {
   }
 }
 
+// The program itself has no name in the dynamic loader's list.
+static struct object object_of(const char* path, uintptr_t relative) {
+  const bool is_program = *path == '\0';
+  return (struct object){.name = is_program ? program_name : base_of(path),
+                         .path = is_program ? program : path,
+                         .relative = relative};
+}
+
 bool find_object(uintptr_t address, struct object* object) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   void* const pointer = (void*)address;
@@ -64,12 +72,43 @@ bool find_object(uintptr_t address, struct object* object) {
     if (dladdr1(pointer, &unused, (void**)&map, RTLD_DL_LINKMAP) == 0) map = NULL;
   }
   if (map == NULL) return false;
-  // The program itself has no name in the dynamic loader's list.
-  const bool is_program = *map->l_name == '\0';
-  *object = (struct object){.name = is_program ? program_name : base_of(map->l_name),
-                            .path = is_program ? program : map->l_name,
-                            .relative = address - map->l_addr};
+  *object = object_of(map->l_name, address - map->l_addr);
   return true;
+}
+
+struct visit {
+  object_visitor* visit;
+  void* context;
+};
+
+static int visit_segments(struct dl_phdr_info* found, size_t size, void* context) {
+  (void)size;
+  const struct visit* const visit = context;
+  for (size_t i = 0; i < found->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* const segment = &found->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+    const struct object object = object_of(found->dlpi_name, segment->p_vaddr);
+    const uintptr_t start = found->dlpi_addr + segment->p_vaddr;
+    visit->visit(visit->context, &object, start, start + segment->p_memsz);
+  }
+  return 0;
+}
+
+void visit_objects(object_visitor* visit, void* context) {
+  struct visit visiting = {visit, context};
+  dl_iterate_phdr(visit_segments, &visiting);
+}
+
+static int read_unloaded(struct dl_phdr_info* found, size_t size, void* context) {
+  (void)size;
+  *(uint64_t*)context = found->dlpi_subs;
+  return 1;
+}
+
+uint64_t unloaded_objects(void) {
+  uint64_t count = 0;
+  dl_iterate_phdr(read_unloaded, &count);
+  return count;
 }
 
 struct image {

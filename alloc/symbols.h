@@ -20,6 +20,15 @@ struct object {
 // unloaded. False: it is of none.
 bool find_object(uintptr_t address, struct object* object);
 
+// Calls `visit` for each range of addresses of each object that is loaded, whose `relative`
+// is that of the range's start. Waits for threads that add or remove objects.
+typedef void object_visitor(void* context, const struct object* object, uintptr_t start,
+                            uintptr_t end);
+void visit_objects(object_visitor* visit, void* context);
+
+// How many objects were unloaded so far. Waits as visit_objects does.
+uint64_t unloaded_objects(void);
+
 // Copies the name of the function at a relative address of an ELF file; false where the file cannot
 // be read or names none there (it is stripped).
 bool find_function(const char* path, uintptr_t relative, char* name, size_t size);

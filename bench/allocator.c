@@ -11,17 +11,24 @@
 // Patterns, written from their public descriptions:
 //   small, sizes, calloc, aligned, large   one block at a time (jemalloc's microbenchmarks)
 //   fill           as many blocks as overflow a thread's cache, then all freed (jemalloc's
-//   fill_flush) larson         random replacement in an array that a successor thread takes over
-//   (P. Larson,
+//                  fill_flush)
+//   larson         random replacement in an array that a successor thread takes over (P. Larson,
 //                  M. Krishnan, "Memory allocation for long-running server applications", 1998)
 //   xmalloc        one half of the threads allocates, the other frees (C. Lever, D. Boreham,
 //                  "malloc() performance in a multithreaded Linux environment", 2000)
+//   sh6bench       bursts of blocks of one size, small sizes most; of a few bursts, some are freed
+//                  in the order of their allocation and some in the opposite one, and some stay for
+//                  long (MicroQuill, SmartHeap's test for several processors)
 //   cache-scratch  blocks that one thread allocated, freed and reused by others (E. Berger et al.,
 //                  "Hoard", 2000)
+//   cache-thrash   each thread writes to small blocks of its own (the same)
 //   realloc        random sizes that grow and shrink
+//   growth         a block that grows by halves from 4 KiB to 64 MiB, and is written to
+//   churn          random replacement of blocks of 20 to 600 KB, which are written to
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +98,7 @@ static void release(void* block) { free(block); }
 #endif
 
 enum { kMaxThreads = 64, kBlocks = 1000, kBatch = 100, kQueue = 64, kHandovers = 20 };
+enum { kBursts = 5, kBurst = 50, kKeptBursts = 20, kChurned = 40, kPage = 4096 };
 
 struct worker {
   pthread_t thread;
@@ -215,6 +223,70 @@ static void cache_scratch(struct worker* worker) {
   }
 }
 
+static void cache_thrash(struct worker* worker) {
+  for (size_t i = 0; i < worker->operations; ++i) {
+    volatile char* const block = touched(allocate(8));
+    for (int j = 0; j < 100; ++j) block[j % 8]++;
+    release((void*)block);
+  }
+}
+
+// Frees a burst, from its beginning or from its end.
+static void release_burst(char** burst, bool backwards) {
+  for (int i = 0; i < kBurst; ++i) release(burst[backwards ? kBurst - 1 - i : i]);
+}
+
+static void sh6bench(struct worker* worker) {
+  char** const kept = worker->blocks;  // Bursts that stay for long: the oldest is freed.
+  size_t bursts = 0;
+  for (size_t i = 0; i < worker->operations; i += kBursts * kBurst) {
+    char* burst[kBursts][kBurst];
+    for (int j = 0; j < kBursts; ++j) {
+      const uint64_t random = next_random(worker);
+      const size_t size = 1 + (random >> 20) % ((size_t)1 << (4 + random % 7));  // Up to 1 KiB.
+      for (int k = 0; k < kBurst; ++k) burst[j][k] = touched(allocate(size));
+    }
+    for (int j = 0; j + 1 < kBursts; ++j) release_burst(burst[j], j % 2 == 1);
+    char** const oldest = kept + bursts % kKeptBursts * kBurst;
+    if (bursts++ >= kKeptBursts) release_burst(oldest, false);
+    memcpy(oldest, burst[kBursts - 1], sizeof burst[0]);
+  }
+  for (size_t i = 0; i < kKeptBursts && i < bursts; ++i) release_burst(kept + i * kBurst, true);
+}
+
+static void growth(struct worker* worker) {
+  static const size_t least = 4 << 10;
+  static const size_t most = 64 << 20;
+  char* block = NULL;
+  size_t size = 0;
+  for (size_t i = 0; i < worker->operations; ++i) {
+    const size_t before = size;
+    size = before == 0 ? least : before + before / 2;
+    block = touched(resize(block, size));
+    for (size_t at = before; at < size; at += kPage) block[at] = 1;
+    if (size < most) continue;
+    release(block);
+    block = NULL;
+    size = 0;
+  }
+  if (block != NULL) release(block);
+}
+
+static void churn(struct worker* worker) {
+  char* blocks[kChurned] = {NULL};
+  for (size_t i = 0; i < worker->operations; ++i) {
+    const uint64_t random = next_random(worker);
+    char** const block = &blocks[random % kChurned];
+    if (*block != NULL) release(*block);
+    const size_t size = 20000 + (random >> 20) % 580000;
+    *block = touched(allocate(size));
+    for (size_t at = 0; at < size; at += kPage) (*block)[at] = 1;
+  }
+  for (size_t i = 0; i < kChurned; ++i) {
+    if (blocks[i] != NULL) release(blocks[i]);
+  }
+}
+
 static void resizing(struct worker* worker) {
   for (size_t i = 0; i < kBlocks; ++i) worker->blocks[i] = NULL;
   for (size_t i = 0; i < worker->operations; ++i) {
@@ -239,6 +311,8 @@ static const struct pattern {
     {"large", large, 200000},       {"fill", fill, 8000000},
     {"larson", larson, 4000000},    {"xmalloc", xmalloc, 4000000},
     {"realloc", resizing, 1000000}, {"cache-scratch", cache_scratch, 1000000},
+    {"growth", growth, 240},        {"cache-thrash", cache_thrash, 1000000},
+    {"churn", churn, 20000},        {"sh6bench", sh6bench, 8000000},
 };
 
 static const struct pattern* chosen;

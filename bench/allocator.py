@@ -3,9 +3,10 @@
 First against jemalloc itself, which is below it: by the same calls (mallocx with an arena and
 thread caches), and by its malloc. Those ratios are what tierscope's allocator costs. Then against
 malloc of glibc and, where it is installed, of the distribution's libjemalloc.so.2, for information.
-Then a full arena that spills, against malloc of glibc, which serves it. At the end, what the
-preloaded library costs a program: where no rule concerns its calls, and with a rule for a size or a
-call site. Figures are processor time for an operation, so that other programs disturb them little.
+Then a full arena that spills, against malloc of glibc, which serves it. Then what the preloaded
+library costs a program: where no rule concerns its calls, and with a rule for large blocks, for a
+size or a call site. At the end, what weights in user space cost it. Figures are processor time for
+an operation, so that other programs disturb them little.
 """
 
 import os
@@ -23,6 +24,7 @@ JEMALLOC = ROOT / "build/jemalloc"
 INSTALLED = Path(sysconfig.get_path("purelib"), "tierscope")
 LIBRARY = INSTALLED / "_lib/libtierscope-alloc.so"
 PRELOADED = INSTALLED / "_lib/libtierscope-alloc-preload.so"
+PLACING = INSTALLED / "_lib/libtierscope-place.so"
 ASKED = 1.05
 """Ratio to jemalloc that is not to be exceeded."""
 ALONE = ("small", "sizes", "calloc", "aligned", "large", "fill", "realloc")
@@ -32,6 +34,25 @@ SPILLING = ("small", "large", "fill", "larson", "realloc")
 """Patterns for a full arena."""
 ASKED_OF_SPILLING = 2.0
 """Ratio to glibc's malloc that is not to be exceeded."""
+LARGE_BLOCKS = "size >= 64K -> slow"
+WITH_LARGE_BLOCKS = (
+    ("small", 1),
+    ("realloc", 1),
+    ("growth", 1),
+    ("churn", 1),
+    ("larson", 2),
+    ("xmalloc", 2),
+    ("sh6bench", 2),
+    ("cache-thrash", 2),
+    ("cache-scratch", 2),
+)
+"""Patterns for a rule that takes large blocks, with their threads."""
+ASKED_OF_LARGE_BLOCKS = 1.1
+"""Ratio to glibc's malloc that such a rule is not to exceed."""
+PLACED = ("small", "larson", "churn")
+"""Patterns for weights in user space."""
+ASKED_OF_PLACING = 2.0
+"""Ratio to glibc's malloc that those are not to exceed."""
 RULES = {
     "no rule matches": "size >= 1G -> slow",
     "by size": "size >= 1 -> slow",
@@ -73,6 +94,27 @@ def compare() -> Iterator[Comparison | str]:
             },
         )
         yield from preloading(libc)
+        yield from bounded(
+            ASKED_OF_LARGE_BLOCKS,
+            {
+                f"large blocks, {name}, {threads} threads": (
+                    cost(libc, name, threads, ruled(LARGE_BLOCKS)),
+                    cost(libc, name, threads),
+                )
+                for name, threads in WITH_LARGE_BLOCKS
+            },
+        )
+        placed = {**os.environ, "LD_PRELOAD": str(PLACING), "TIERSCOPE_PLACE": "weights 0@3"}
+        yield from bounded(
+            ASKED_OF_PLACING,
+            {
+                f"weights in user space, {name}": (
+                    cost(libc, name, 1, placed),
+                    cost(libc, name, 1),
+                )
+                for name in PLACED
+            },
+        )
 
 
 def bounded(
@@ -99,12 +141,7 @@ def peers() -> dict[str, Mapping[str, str]]:
 def preloading(program: Path) -> Iterator[Comparison]:
     """A program that calls malloc, with the preloaded library and without it."""
     for label, rule in RULES.items():
-        rules = {
-            **os.environ,
-            "LD_PRELOAD": str(PRELOADED),
-            "TIERSCOPE_ALLOC": "strict",
-            "TIERSCOPE_ALLOC_RULES": f"arena slow 0; {rule}",
-        }
+        rules = ruled(rule)
         for name in ("small", "larson"):
             yield until_narrow(
                 f"preloaded, {label}, {name}",
@@ -113,6 +150,16 @@ def preloading(program: Path) -> Iterator[Comparison]:
                 cost(program, name, 1),
             )
         yield until_narrow(f"preloaded, {label}, start", "ms", start(rules), start(os.environ))
+
+
+def ruled(rule: str) -> Mapping[str, str]:
+    """Environment in which a rule applies."""
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(PRELOADED),
+        "TIERSCOPE_ALLOC": "strict",
+        "TIERSCOPE_ALLOC_RULES": f"arena slow 0; {rule}",
+    }
 
 
 def start(environment: Mapping[str, str]) -> Callable[[], float]:

@@ -67,7 +67,8 @@ if(NOT sanitizers)
             hmalloc_usable_size)
   # What stands in front of the program's malloc and mmap.
   set(hooks alloc/choose.c alloc/heat.c alloc/next.c alloc/preload.c alloc/preload_maps.c
-            alloc/ratio.c alloc/rules.c alloc/sites.c alloc/symbols.c alloc/text.c)
+            alloc/ratio.c alloc/rules.c alloc/sites.c alloc/symbols.c alloc/text.c
+            alloc/trusted.c)
   set(hooked malloc calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc
              pvalloc free malloc_usable_size mmap mmap64 munmap mremap pthread_setname_np prctl
              dlclose)
@@ -93,7 +94,8 @@ endif()
 
 # The parser of the preloaded library's rules, and its arithmetic, for tests alone.
 if(TIERSCOPE_TESTS OR TIERSCOPE_SANITIZE)
-  add_library(alloc-rules STATIC EXCLUDE_FROM_ALL alloc/ratio.c alloc/rules.c alloc/text.c)
+  add_library(alloc-rules STATIC EXCLUDE_FROM_ALL alloc/ratio.c alloc/rules.c alloc/text.c
+              alloc/trusted.c)
   target_compile_definitions(alloc-rules PRIVATE _GNU_SOURCE)
   target_include_directories(alloc-rules PUBLIC alloc)
   set_target_properties(alloc-rules PROPERTIES C_STANDARD 17)

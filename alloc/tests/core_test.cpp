@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -201,6 +202,59 @@ TEST(AllocCore, ReallocKeepsContentsWhereverItGoes) {
   EXPECT_STREQ(block, "plain");
   EXPECT_EQ(ts_arena_of(block), first);
   ts_free(block);
+}
+
+// Pages move, in more mappings than one in the end, or are copied where they lie in several.
+TEST(AllocCore, LargeBlocksThatGrowSideBySideKeepTheirContents) {
+  for (const char* const nodes : {"0", "interleave:0", "0@3", "bind:0", "pmem:/dev/shm"}) {
+    const Arena arena(0, TS_FAIL, nodes);
+    std::vector<std::uint32_t*> blocks(5, nullptr);
+    std::vector<std::size_t> counts(blocks.size(), 0);
+    for (std::size_t step = 0; step < 150; ++step) {
+      const std::size_t i = (step * 7) % blocks.size();
+      const std::size_t count = counts[i] > (std::size_t{1} << 19) ? 0 : 10000 + counts[i] / 4 * 5;
+      if (count == 0) {
+        ts_free(blocks[i]);
+        blocks[i] = nullptr;
+        counts[i] = 0;
+        continue;
+      }
+      auto* const grown =
+          static_cast<std::uint32_t*>(ts_realloc(arena, blocks[i], count * sizeof(std::uint32_t)));
+      ASSERT_NE(grown, nullptr);
+      ASSERT_EQ(ts_arena_of(grown), static_cast<ts_arena*>(arena));
+      std::size_t wrong = 0;
+      for (std::size_t at = 0; at < counts[i]; ++at) wrong += grown[at] == at * 3 + i ? 0 : 1;
+      ASSERT_EQ(wrong, 0) << nodes << ", step " << step;
+      for (std::size_t at = counts[i]; at < count; ++at) {
+        grown[at] = static_cast<std::uint32_t>(at * 3 + i);
+      }
+      blocks[i] = grown;
+      counts[i] = count;
+    }
+    for (std::uint32_t* const block : blocks) ts_free(block);
+  }
+}
+
+TEST(AllocCore, BlocksThatGrowLeaveMappingsToOthers) {
+  const std::size_t free_pages = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES));
+  if (free_pages < (std::size_t{8} << 30) / 4096) GTEST_SKIP() << "it needs 8 GiB of free memory";
+  const Arena arena;
+  std::vector<void*> blocks(18000);
+  for (void*& block : blocks) {
+    block = ts_aligned_alloc(arena, 4096, 128 << 10);
+    ASSERT_NE(block, nullptr);
+    *static_cast<char*>(block) = 1;
+    block = ts_realloc(arena, block, 200 << 10);
+    ASSERT_NE(block, nullptr);
+  }
+  std::ifstream maps("/proc/self/maps");
+  const auto lines = std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  EXPECT_GT(lines, 4096);
+  std::size_t allowed = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> allowed;
+  EXPECT_LT(lines, allowed / 2 + 100);
+  for (void* const block : blocks) ts_free(block);
 }
 
 TEST(AllocCore, AThreadsArenaIsWhatNullMeans) {

@@ -138,6 +138,19 @@ static void many_steps(void) {
   show("many steps", range, kSize, 16 * kSize);
 }
 
+static void onto_another(void) {
+  const size_t little = 16 << 10;
+  char* range = mapped(little);
+  fill(range, little);
+  char* const target = mapped(kSize);
+  fill(target + little, kSize - little);
+  range = mremap(range, little, little, MREMAP_MAYMOVE | MREMAP_FIXED, target);
+  if (range != target) printf("not at its target: ");
+  show("onto a larger one, then grows", mremap(range, little, 2 * little, MREMAP_MAYMOVE), little,
+       2 * little);
+  show("what was behind it", target + little, kSize - little, kSize - little);
+}
+
 int main(void) {
   with_protection("---", PROT_NONE);
   with_protection("r--", PROT_READ);
@@ -146,5 +159,6 @@ int main(void) {
   parts();
   refused();
   many_steps();
+  onto_another();
   return 0;
 }

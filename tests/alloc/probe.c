@@ -154,7 +154,12 @@ static void mappings(void) {
   CHECK(munmap(large, size / 2) == 0 && !placed(large) && placed(large + size / 2));
   CHECK(munmap(large + size / 2, size / 2) == 0 && !placed(large + size / 2));
   CHECK(mmap(NULL, 0, PROT_READ, flags, -1, 0) == MAP_FAILED && errno == EINVAL);
-  munmap(small, size / 8);
+  char* const target = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  CHECK(placed(target) && !placed(small));
+  CHECK(mremap(small, size / 8, size / 8, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target);
+  CHECK(!placed(target) && !placed(target + size / 8 - 1) && placed(target + size / 8));
+  CHECK(mremap(target, size, size / 8, 0) == target && !placed(target + size / 8));
+  munmap(target, size / 8);
   munmap(reserved, size);
 }
 
@@ -189,6 +194,7 @@ static void forks(void) {
   stop = 1;
   for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
   free(shared);
+  mappings();  // Forgets what was unmapped during the last fork.
   const pid_t child = vfork();
   if (child == 0) {
     execl("/bin/true", "true", NULL);
@@ -212,6 +218,41 @@ static void libraries(char** paths) {
     dlclose(library);
   }
   CHECK(get[0] == get[1]);
+}
+
+// Loads and unloads libraries in turn; calls from each of them, and from here, go on being known.
+static void reloading(char** words) {
+  enum { kSites = 8 };
+  const int times = atoi(words[0]);
+  char** const paths = words + 1;
+  int count = 0;
+  while (paths[count] != NULL) ++count;
+  for (int i = 0; i < times; ++i) {
+    void* const library = dlopen(paths[i % count], RTLD_NOW);
+    CHECK(library != NULL);
+    void (*get)(void**) = NULL;
+    *(void**)&get = dlsym(library, "get");
+    void* blocks[kSites];
+    get(blocks);
+    for (int site = 0; site < kSites; ++site) {
+      CHECK(placed(blocks[site]));
+      free(blocks[site]);
+    }
+    CHECK(dlclose(library) == 0);
+    void* const own = load_index(kSmall);
+    CHECK(placed(own));
+    free(own);
+  }
+}
+
+// Prints how much address space the process has.
+static void address_space(void) {
+  char line[256];
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (fgets(line, sizeof line, status) != NULL) {
+    if (strncmp(line, "VmPeak:", 7) == 0) printf("%lu ", strtoul(line + 7, NULL, 10));
+  }
+  fclose(status);
 }
 
 // Bytes that live in the end, of many sizes, are in a ratio of 2:1.
@@ -243,6 +284,8 @@ int main(int count, char** words) {
   if (strcmp(way, "mappings") == 0) mappings();
   if (strcmp(way, "forks") == 0) forks();
   if (strcmp(way, "libraries") == 0) libraries(words + 2);
+  if (strcmp(way, "reloading") == 0) reloading(words + 2);
+  if (strcmp(way, "address-space") == 0) address_space();
   if (strcmp(way, "ratio") == 0) ratio();
   puts("as the rules say");
   return 0;

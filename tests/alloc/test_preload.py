@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from json import loads
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,42 @@ def test_mremap_does_what_it_does_without_the_library(nodes: str, tmp_path: Path
     plain = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     done = run([program], f"arena tier {nodes};map >= 64K -> tier")
     assert (done.returncode, done.stdout) == (0, plain)
-    assert len(plain.splitlines()) == 28
+    assert len(plain.splitlines()) == 30
+    assert "LOST" not in plain
+
+
+LIMIT_KB = 2_000_000
+"""Of address space."""
+
+
+def limited(command: list[object], rules: str) -> "subprocess.CompletedProcess[str]":
+    return run(["sh", "-c", f'ulimit -v {LIMIT_KB}; exec "$@"', "sh", *command], rules)
+
+
+@pytest.mark.parametrize("nodes", ["0", "bind:0", "0@3", "interleave:0", "pmem:/dev/shm"])
+@pytest.mark.parametrize("way", ["functions", "limits", "resizing"])
+def test_blocks_are_where_the_rules_say_in_little_address_space(
+    nodes: str, way: str, probe: Path
+) -> None:
+    done = limited([probe, way], f"arena tier {nodes};size >= 4K -> tier")
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+
+
+@pytest.mark.parametrize("way", ["mappings", "forks"])
+def test_mappings_are_where_the_rules_say_in_little_address_space(way: str, probe: Path) -> None:
+    done = limited([probe, way], f"{LARGE};map >= 1M -> tier")
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+
+
+def test_a_rule_that_takes_nothing_takes_little_address_space(probe: Path) -> None:
+    done = limited([probe, "address-space"], "arena tier 0;size >= 1G -> tier")
+    assert int(done.stdout.split()[0]) < 0.05 * LIMIT_KB
+
+
+def test_what_other_threads_unmap_during_a_fork_is_forgotten(probe: Path) -> None:
+    done = run([probe, "forks"], f"{LARGE};map >= 1M -> tier", "strict,statistics")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"arena tier: .*, 0 B mapped\n", done.stderr)
 
 
 def test_what_mremap_adds_counts_or_is_spilled(tmp_path: Path) -> None:
@@ -111,6 +147,57 @@ def test_code_that_is_unloaded_leaves_no_call_site_behind(probe: Path) -> None:
     libraries = [probe.with_name(f"{name}.so") for name in ("first", "second")]
     done = run([probe, "libraries", *libraries], "arena tier 0;site second.so:second -> tier")
     assert done.returncode == 0, done.stderr
+
+
+MANY_SITES = """
+#include <stdlib.h>
+#define SITE(n) \\
+  __attribute__((noinline)) void *site_##n(void) { char *b = malloc(64); *b = 1; return b; }
+SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
+void get(void **blocks) {
+  void *(*const sites[])(void) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+  for (int i = 0; i < 8; ++i) blocks[i] = sites[i]();
+}
+"""
+
+
+@pytest.mark.parametrize("copies", [1, 4, 3000])
+def test_libraries_that_are_loaded_again_and_again_keep_their_call_sites(
+    copies: int, probe: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "many.c").write_text(MANY_SITES)
+    library = tmp_path / "many.so"
+    subprocess.run(
+        ["cc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", library, tmp_path / "many.c"],
+        check=True,
+    )
+    paths = [tmp_path / f"many{number}.so" for number in range(copies)]
+    for path in paths:
+        path.hardlink_to(library)
+    rules = "arena tier 0;site many*.so:site_* -> tier;site probe:load_index -> tier"
+    json = tmp_path / "statistics"
+    command = [probe, "reloading", 3000, *paths]
+    done = subprocess.run(
+        [str(word) for word in command],
+        env=preloaded(rules, "strict,sites") | {"TIERSCOPE_ALLOC_JSON": str(json)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "as the rules say\n"), done.stderr
+    one = loads(json.read_text())
+    assert one["lookups"]["unknown"] == 0
+    blocks = {
+        f"{site['object']}:{site['function']}": site["blocks"]
+        for site in one["call_sites"]
+        if "function" in site
+    }
+    assert blocks["probe:load_index"] == 3000
+    assert blocks[f"many{copies - 1}.so:site_7"] == 3000 // copies
+    named = sum(count for name, count in blocks.items() if name.startswith("many"))
+    unloaded = sum(site["blocks"] for site in one["call_sites"] if site["object"] == "?")
+    assert named + unloaded == 3000 * 8
+    assert (unloaded > 0) == (copies == 3000)
 
 
 def test_an_offset_names_a_call_site_as_the_list_of_sites_shows_it(probe: Path) -> None:
@@ -160,6 +247,48 @@ def test_wrong_rules_are_one_line_and_plain_memory_or_an_end(rules: str, complai
     assert done.stderr.count("\n") == 1
     strict = run(["echo", "ran"], rules, "strict")
     assert (strict.returncode, strict.stdout, strict.stderr) == (1, "", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("mode", "folder_mode", "owner", "complaint"),
+    [
+        (0o644, 0o755, 0, ""),
+        (0o600, 0o1777, 0, ""),
+        (0o666, 0o755, 0, "the file is writable by others (mode 0666); "),
+        (0o644, 0o777, 0, "{} is writable by others (mode 0777); "),
+        (0o644, 0o755, 1000, "the file belongs to user 1000; "),
+    ],
+)
+def test_root_follows_no_rules_that_others_may_write(
+    mode: int, folder_mode: int, owner: int, complaint: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rules = folder / "tiers.rules"
+    rules.write_text("arena tier 0\nsize >= 4K -> tier\n")
+    if os.geteuid() == 0:
+        os.chown(rules, owner, 0)
+    rules.chmod(mode)
+    folder.chmod(folder_mode)
+    done = run(["true"], str(rules), "strict")
+    if not complaint or os.geteuid() != 0:
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"tierscope-alloc: {rules}: {complaint.format(folder)}root reads")
+    assert done.stderr.count("\n") == 1
+
+
+def test_root_follows_rules_of_the_user_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "tiers.rules"
+    rules.write_text("arena tier 0\nsize >= 4K -> tier\n")
+    if os.geteuid() == 0:
+        os.chown(rules, 1000, 1000)
+    rules.chmod(0o644)
+    monkeypatch.setenv("SUDO_UID", "1000")
+    assert run(["true"], str(rules), "strict").returncode == 0
 
 
 def test_an_unknown_word_is_refused() -> None:

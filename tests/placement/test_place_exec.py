@@ -289,6 +289,25 @@ def test_all_ways_to_get_memory_are_seen(way: str, tmp_path: Path) -> None:
             assert starts[f"{max(below):x}"] == "prefer:0"
 
 
+@pytest.mark.parametrize(
+    ("added", "stays"),
+    [({}, True), ({b"GLIBC_TUNABLES": b"glibc.malloc.trim_threshold=131072"}, False)],
+    ids=["as it is", "with limits of the user's"],
+)
+def test_memory_that_is_freed_and_used_again_is_placed_once(
+    added: dict[bytes, bytes], stays: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "churn"
+    source = Path(__file__).with_name("churn.c")
+    subprocess.run(["cc", "-O1", "-fno-builtin", "-o", program, source], check=True)
+    policy = Policy("weighted", (0,), (3,))
+    environment = preloading(decide(policy, "user"), policy, program, own_environment() | added)
+    moves, large = subprocess.check_output([program], env=environment, text=True).split()
+    assert (int(moves) == 0, large) == ((True, "heap") if stays else (False, "mapped"))
+    plain = subprocess.check_output([program], text=True).split()
+    assert (int(plain[0]) == 0, plain[1]) == (False, "heap")
+
+
 def test_a_library_that_cannot_place_says_so_once_and_the_program_runs(tmp_path: Path) -> None:
     environment = own_environment() | {
         b"LD_PRELOAD": os.fsencode(find_library()),

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tierscope.machine.trust import why_untrusted
 from tierscope.model.errors import ExitCode, UserError
 
 ROOT = Path("/")
@@ -52,6 +53,7 @@ def save(name: str, content: Any, root: Path = ROOT) -> None:
         }
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         with beside.open("w") as file:
+            os.fchmod(file.fileno(), 0o644)  # whatever the umask: `load` refuses what others write
             json.dump(whole, file)
             file.flush()
             os.fsync(file.fileno())
@@ -63,10 +65,14 @@ def save(name: str, content: Any, root: Path = ROOT) -> None:
 def load(name: str, root: Path = ROOT) -> Any:
     """Return a state file's content; None where there is none, or one of an earlier boot.
 
-    Raises StateError where it cannot be read or is none of ours.
+    Raises StateError where it cannot be read, is none of ours or may be others'.
     """
+    path = path_of(name, root)
     try:
-        text = path_of(name, root).read_text()
+        with path.open() as file:
+            if why := why_untrusted(file.fileno()):
+                raise StateError(f"{path} is not read: {why}", "reboot, or check and own the file")
+            text = file.read()
     except FileNotFoundError:
         return None
     except OSError as error:

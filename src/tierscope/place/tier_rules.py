@@ -74,7 +74,8 @@ def read_rules(path: Path, ranges: Ranges, memcg: str | None) -> damon.Rules:
 
     ``ranges`` gives the address ranges of a node, ``memcg`` the cgroup that rules are limited to.
     """
-    return parse_rules(read_text(path, "file of rules"), str(path), ranges, memcg)
+    text = read_text(path, "file of rules", trusted=True)
+    return parse_rules(text, str(path), ranges, memcg)
 
 
 def parse_rules(text: str, path: str, ranges: Ranges, memcg: str | None) -> damon.Rules:

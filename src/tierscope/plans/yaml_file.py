@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from tierscope.machine.trust import why_untrusted
 from tierscope.model.errors import UserError, did_you_mean
 
 MAX_BYTES = 4 << 20
@@ -42,10 +43,15 @@ def read_source(path: Path) -> str | None:
     return None if folder else read_text(path, "plan")
 
 
-def read_text(path: Path, what: str) -> str:
-    """Return a file's text; ``what`` is what to call it: "plan". Raises UserError."""
+def read_text(path: Path, what: str, *, trusted: bool = False) -> str:
+    """Return a file's text; ``what`` is what to call it: "plan". Raises UserError.
+
+    With ``trusted``, root refuses a file that others may write or replace.
+    """
     try:
         with path.open("rb") as file:
+            if trusted and (why := why_untrusted(file.fileno())):
+                raise UserError(f"{what} '{path}' is not read: {why}")
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UserError(f"{what} '{path}' cannot be read: {error.strerror}") from None

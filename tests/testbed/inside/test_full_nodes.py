@@ -8,20 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from tierscope.machine.files import Files
 from tierscope.peers.hmsdk import hmctl
 from tierscope.place.launch import find_library
+from tierscope.place.nodes import nodes_with_memory
 
 pytestmark = pytest.mark.testbed
 
-HBM = 2
 MIB = 1 << 20
+NODE = 2 if 2 in nodes_with_memory() else nodes_with_memory()[-1]
+"""HBM, or on machines without any the last node."""
+MEMINFO = Files().text(f"/sys/devices/system/node/node{NODE}/meminfo") or "0 0 0 0"
+HAS = int(MEMINFO.split()[3]) >> 10
+"""MiB in all; 0 where the kernel lists no nodes."""
 LIBRARIES = find_library().parent
 HEADERS = LIBRARIES.with_name("_include")
 SOURCES = Path(__file__).parents[2] / "alloc"
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-MORE_THAN_IT_HAS = 500
-ON_IT_ALONE = ["2", "bind:2"]
-WEIGHTED = ["2@2,0@1", "weighted:2"]
+MORE_THAN_IT_HAS = HAS + 60
+ON_IT_ALONE = [f"{NODE}", f"bind:{NODE}"]
+WEIGHTED = [f"{NODE}@2,0@1", f"weighted:{NODE}"]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +73,7 @@ def start(*command: object) -> "subprocess.Popen[str]":
 @contextlib.contextmanager
 def taken(programs: Path) -> Iterator[None]:
     """Another program holds all that the node had free."""
-    with start(programs / "full_node", "hold", HBM) as holder:
+    with start(programs / "full_node", "hold", NODE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "ready\n"
         yield
@@ -99,7 +105,7 @@ def test_a_program_that_fills_the_node_spills(nodes: str, thp: str, programs: Pa
         assert spilled > 0
 
 
-@pytest.mark.parametrize("nodes", [*ON_IT_ALONE, *WEIGHTED, "bind:0,2"])
+@pytest.mark.parametrize("nodes", [*ON_IT_ALONE, *WEIGHTED, f"bind:0,{NODE}"])
 def test_a_node_that_another_program_filled_has_nothing(
     nodes: str, thp: str, programs: Path
 ) -> None:
@@ -122,13 +128,17 @@ def test_memory_that_is_used_after_another_program_filled_the_node(
 
 
 def test_programs_that_fill_a_node_together(thp: str, programs: Path) -> None:
-    command = (programs / "full_node", "fill", "bind:2", MORE_THAN_IT_HAS // 2)
+    command = (programs / "full_node", "fill", f"bind:{NODE}", MORE_THAN_IT_HAS // 2)
     for program in [start(*command) for _ in range(3)]:
-        check(numbers(program), "bind:2")
+        check(numbers(program), f"bind:{NODE}")
 
 
 def test_hmalloc_under_membind_returns_null(thp: str, programs: Path) -> None:
-    done = subprocess.run([programs / "hmalloc_program", "fill", "1000"], check=True, text=True,
-                          env=os.environ | hmctl.variables({"--membind": str(HBM)}),
-                          stdout=subprocess.PIPE)  # fmt: skip
-    assert 128 <= int(done.stdout) < 512
+    done = subprocess.run(
+        [programs / "hmalloc_program", "fill", str(2 * HAS)],
+        env=os.environ | hmctl.variables({"--membind": str(NODE)}),
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    )
+    assert HAS / 4 <= int(done.stdout) <= HAS
