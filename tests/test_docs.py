@@ -76,7 +76,7 @@ MORE = {
         "--size 64k --rounds 1"
     ),
     "effect --recipe spark-random-forest --placement dram=node:0 "
-    '--placement "extended=preferred node:0 env:_JAVA_OPTIONS=-Xmx3g"': "--dry-run",
+    '--placement "extended=preferred node:0 env:_JAVA_OPTIONS=-Xmx1536m"': "--dry-run",
     'effect --recipe jvm --size 32m --rounds 6 --placement "small=env:JDK_JAVA_OPTIONS='
     '-XX:+UseParallelGC" --placement "extended=env:JDK_JAVA_OPTIONS=-XX:+UseParallelGC '
     'env:_JAVA_OPTIONS=-Xmx128m"': "--dry-run",

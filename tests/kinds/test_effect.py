@@ -709,7 +709,7 @@ def test_without_spark_its_recipe_says_what_to_install(
 
 def test_a_heap_that_spark_refuses_is_refused_before(here: Topology) -> None:
     options = {"recipe": "spark-random-forest", "size": "256m"}
-    with pytest.raises(UserError, match="takes 1g or more"):
+    with pytest.raises(UserError, match="takes 512m or more"):
         expand([Request(kind="effect", options=options)], here, thp=True)
 
 
@@ -725,13 +725,13 @@ def test_the_recipe_of_spark_has_its_time_and_the_collectors(
     plan = expand([request], here, thp=True)
     outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
     (only,) = outcome.run.measurements
-    assert only.pattern["command"] == "spark-random-forest, heap of 1g"
+    assert only.pattern["command"] == "spark-random-forest, heap of 512m"
     (values,) = runs_of(only)
     assert values["training"] == pytest.approx(1.25e9)
     assert values["gc_time"] == values["gc_pause_max"] == pytest.approx(330.744e6)
     assert values["gc_concurrent"] == pytest.approx(150e6)
     words = (tmp_path / "java.words").read_text().split()
-    assert (words[0], f"{jars}/*" in words) == (f"-Xmx{1 << 30}", True)
+    assert (words[0], f"{jars}/*" in words) == (f"-Xmx{512 << 20}", True)
     console = Console(record=True, width=150, file=io.StringIO())
     show_table(console, [only], outcome.run)
     assert re.search(r"; GC pauses \d+% of the run time, concurrent GC \d", console.export_text())

@@ -97,8 +97,8 @@ _READS = 100_000
 _ROW = 16
 """Bytes of a row of the table that DuckDB scans."""
 _SPARK = "spark-random-forest"
-_SPARK_HEAP = 1 << 30
-"""The default, and the least: what training needs besides its rows does not shrink with them."""
+_SPARK_HEAP = 512 << 20
+"""The default, and the least that Spark starts with."""
 _SPARK_PACKAGE = "pyspark (pip install pyspark), or set SPARK_HOME"
 _SPARK_OPENS = (
     *(f"java.{name}" for name in ("io", "lang", "lang.invoke", "lang.reflect", "net", "nio")),
@@ -129,7 +129,7 @@ _TIMEOUT = Option(
     "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
 )
 _SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (of Spark's 1g)", "256m")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (of Spark's 512m)", "256m")
 
 
 class Settings(Model):
@@ -518,14 +518,14 @@ def _jvm(size: int, _command: Sequence[str]) -> Job:
 
 
 def _spark(size: int, _command: Sequence[str]) -> Job:
-    """Spark's random forest with HiBench's parameters, of rows that fill an eighth of the heap."""
+    """Spark's random forest with HiBench's parameters, of rows that fill 3/8 of the heap."""
     jars = spark_jars()
     opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _SPARK_OPENS]
     heap = f"-Xmx{size}"
     program = ["java", heap, *opened, "-cp", f"{jars}/*", str(_JOBS / "SparkForest.java")]
     return Job(
         # Spark's own launcher stands for its jars where they are missing.
-        [*program, str(size // 8), "{scratch}"] if jars else ["spark-submit"],
+        [*program, str(3 * size // 8), "{scratch}"] if jars else ["spark-submit"],
         reported=_printed("training:s"),
         gc_log=True,
         package="default-jdk-headless"
