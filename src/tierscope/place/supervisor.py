@@ -125,8 +125,8 @@ def _become(kernel: Kernel, work: Callable[[Channel], None], pipe: int, tells: i
         _keep_open(pipe, tells)
         os.chdir("/")
         ctypes.CDLL(None).prctl(_PR_SET_NAME, NAME.encode(), 0, 0, 0)
-        with contextlib.suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text(_NEVER)
+        with contextlib.suppress(UserError):
+            kernel.write("/proc/self/oom_score_adj", _NEVER)
         with contextlib.suppress(UserError):
             cgroups.leave(kernel)
         os.write(tells, str(os.getpid()).encode())
