@@ -129,7 +129,7 @@ _TIMEOUT = Option(
     "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
 )
 _SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (of Spark's 512m)", "256m")
+_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (Spark: 512m)", "256m")
 
 
 class Settings(Model):
