@@ -509,14 +509,19 @@ static bool move_pages_of(const ts_arena* arena, void* from, size_t from_bytes, 
   return true;
 }
 
+// Whether pages go to nodes in turn. A small block may lie on one of them, as part of a huge page;
+// with more pages added to it, a large block would not have its shares.
+static bool takes_turns(const struct policy* policy) {
+  return policy->round != 0 || policy->mode == kModeInterleave || policy->mode == kModeWeighted;
+}
+
 bool move_block_pages(ts_arena* arena, void* from, size_t from_bytes, void* to, size_t to_bytes) {
   // What is touched already would be freed.
   if (arena->file >= 0 || atomic_load(&arena->strict) || !may_move()) return false;
   const int error = errno;
   pthread_mutex_lock(&arena->layout);
-  // With weights it is many mappings, of which the kernel moves one at a time.
   const bool moved =
-      arena->policy.round == 0 && move_pages_of(arena, from, from_bytes, to, to_bytes);
+      !takes_turns(&arena->policy) && move_pages_of(arena, from, from_bytes, to, to_bytes);
   pthread_mutex_unlock(&arena->layout);
   errno = error;
   return moved;
