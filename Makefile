@@ -155,7 +155,7 @@ testbed: $(BUILD)/.installed ## What the virtual machines need: packages and ker
 INSIDE := tests/testbed/inside
 HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_homes cxlbench_files destroy_data \
   faulty_drives lost_writes persist_on_tiers persistent_targets stream_places tier_hot_plug tier_restored)
-IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
+IN_TESTBED := testbed/run -t 3000 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
 test-testbed-inside: testbed inside-compiled ## All tests that run inside the virtual machine
 	@$(MAKE) --no-print-directory -j2 --output-sync=target inside-first inside-second
