@@ -42,7 +42,16 @@ class Programs:
     def _built(self, name: str, options: Sequence[str | Path]) -> Path:
         program = self._folder / Path(name).stem
         compiler = "c++" if name.endswith(".cpp") else "cc"
-        command = [compiler, "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", SOURCES / name, *options]
+        command = [
+            compiler,
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-D_GNU_SOURCE",
+            f"-I{SOURCES.parent}",
+            SOURCES / name,
+            *options,
+        ]
         subprocess.run([*command, "-o", program], check=True)
         return program
 

@@ -16,17 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CLAIM(holds)                                                    \
-  do {                                                                  \
-    if (!(holds)) {                                                     \
-      fprintf(stderr, "line %d does not hold: %s\n", __LINE__, #holds); \
-      exit(1);                                                          \
-    }                                                                   \
-  } while (0)
+#include "pages.h"
 
 static const size_t kMiB = 1 << 20;
 
@@ -155,41 +148,23 @@ static void claim_threads_and_fork(void) {
   }
 }
 
-// Prints "WHAT NODE:PAGES ..." of a touched range.
-static void print_nodes(const char* what, char* start, size_t size) {
-  enum { kNodes = 64, kPage = 4096 };
-  size_t pages[kNodes] = {0};
-  char* const first = start + (kPage - (uintptr_t)start % kPage) % kPage;
-  for (char* page = first; page + kPage <= start + size; page += kPage) {
-    int node = -1;
-    void* address = page;
-    syscall(SYS_move_pages, 0, 1UL, &address, NULL, &node, 0);
-    if (node >= 0 && node < kNodes) ++pages[node];
-  }
-  printf("%s", what);
-  for (int node = 0; node < kNodes; ++node) {
-    if (pages[node] != 0) printf(" %d:%zu", node, pages[node]);
-  }
-  printf("\n");
-}
-
 static void show_pages(size_t size) {
   char* block = hmalloc(size);
   CLAIM(block != NULL);
   memset(block, 1, size);
-  print_nodes("hmalloc", block, size);
+  print_pages("hmalloc", block, size);
   char* grown = hmalloc(1000);
   for (size_t now = 1000; now < size; now *= 2) grown = hrealloc(grown, now * 2);
   CLAIM(grown != NULL);
   memset(grown, 1, size);
-  print_nodes("hrealloc", grown, size);
+  print_pages("hrealloc", grown, size);
   char* range = hmmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CLAIM(range != MAP_FAILED);
   memset(range, 1, size);
-  print_nodes("hmmap", range, size);
+  print_pages("hmmap", range, size);
   char* plain = malloc(size);
   memset(plain, 1, size);
-  print_nodes("malloc", plain, size);
+  print_pages("malloc", plain, size);
   free(plain);
   hmunmap(range, size);
   hfree(grown);

@@ -109,7 +109,7 @@ def test_the_documents_commands_build_and_run_a_program(tmp_path: Path) -> None:
     lines = re.findall(r"^(?:export CE_|CE_MODE=).*$", document, re.MULTILINE)
     assert len(lines) == 3
     (tmp_path / "program.c").write_text((SOURCES / "shares.c").read_text())
-    (tmp_path / "pages.h").write_text((SOURCES / "pages.h").read_text())
+    (tmp_path / "pages.h").write_text((SOURCES.parent / "pages.h").read_text())
     text = "\n".join(["set -e", built, "cp program linked_program", *lines]).replace(",1*1", "")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(["bash", "-c", text], cwd=tmp_path, env=os.environ | {"PATH": path},

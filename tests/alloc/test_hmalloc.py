@@ -106,7 +106,8 @@ def test_the_documents_commands_build_and_run_a_program(tmp_path: Path) -> None:
     document = (Path(__file__).parents[2] / "docs/allocator.md").read_text()
     (built,) = re.findall(r"`(cc program\.c [^`]*--hmalloc[^`]*)`", document)
     (started,) = re.findall(r"^(LD_LIBRARY_PATH=.* hmctl .*)$", document, re.MULTILINE)
-    (tmp_path / "program.c").write_text(SOURCE.read_text())
+    for source, name in ((SOURCE, "program.c"), (SOURCE.with_name("pages.h"), "pages.h")):
+        (tmp_path / name).write_text(source.read_text())
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in (built, started.replace("-m 2", "-m 0") + " pages 1"):
         done = subprocess.run(

@@ -1,6 +1,7 @@
 """Heat of call sites: which addresses are whose, what was accessed there, and the rules for it."""
 
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -218,3 +219,15 @@ def test_wrong_requests_start_nothing(kernel: FakeKernel, words: str, says: str)
     assert isinstance(done.exception, UserError)
     assert says in str(done.exception)
     assert tree.count(kernel) == 0
+
+
+def test_not_root_the_command_says_what_it_needs(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(kernel, "live", True)
+    done = CliRunner().invoke(app, ["alloc", "heat", "--", "true"], standalone_mode=False)
+    assert str(done.exception) == (
+        "'alloc heat' needs root, since DAMON's files in /sys are root's: "
+        "sudo tierscope alloc heat ..."
+    )

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tierscope.place.kernel import Kernel
 
 _LONGEST_S = 30 * 86400
-_GRACE_S = 5.0
-"""Between SIGTERM and SIGKILL."""
 
 
 @click.command("heat", cls=WithProgram, context_settings=options.SETTINGS)
@@ -85,7 +83,7 @@ def heat(
     output = output.beside({"--out": out})
     output.check()
     kernel = kernel_here()
-    need_root(kernel, "observe")
+    need_root(kernel, "alloc heat")
     took, found, status = _observed(kernel, command, seconds)
     slow = cold(found, most)
     rules = rules_text(slow, nodes) if nodes else ""
@@ -153,11 +151,7 @@ def _goes_on(process: "subprocess.Popen[bytes]", ended: Ending, limit: float) ->
 
 def _end(process: "subprocess.Popen[bytes]", number: int) -> int:
     """End it where it has not ended by itself; return its status as a shell would."""
-    if process.poll() is None:
-        process.send_signal(number)
-        try:
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    code = process.wait()
+    from tierscope.place.launch import end_program
+
+    code = end_program(process, number)
     return 128 - code if code < 0 else code

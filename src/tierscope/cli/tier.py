@@ -121,7 +121,7 @@ def start(duration: str | None, output: Output, program: tuple[str, ...], **give
     seconds = parse_duration(duration, 0, _LONGEST_S) if duration else None
     output.check()
     kernel = kernel_here()
-    need_root(kernel, "start")
+    need_root(kernel, "tier start")
     if asked.cgroup and (program or asked.pid is not None):
         other = "CMD gets a cgroup of its own" if program else "--pid is for one process"
         raise UserError(f"{other}; leave --cgroup out")
@@ -172,7 +172,7 @@ def status(output: Output) -> None:
 
     kernel = kernel_here()
     session = _session(kernel)
-    need_root(kernel, "status")
+    need_root(kernel, "tier status")
     found = _look(kernel, session)
     output.emit(look_json(found), lambda console: show_look(console, found), indent=2)
 
@@ -207,7 +207,7 @@ def watch(interval: str, output: Output) -> int:
         )
     kernel = kernel_here()
     session = _session(kernel)
-    need_root(kernel, "watch")
+    need_root(kernel, "tier watch")
     console = make_console()
     while tiering.load(kernel) is not None:
         found = _look(kernel, session)
@@ -391,7 +391,7 @@ def end_tiering(output: Output, killed: bool) -> None:
             raise UserError("no tiering is on")
         said = ["nothing to restore"]
     else:
-        need_root(kernel, "restore" if killed else "stop")
+        need_root(kernel, "tier restore" if killed else "tier stop")
         try:
             done = tiering.stop(kernel)
         except tiering.NotUndoneError as error:
@@ -422,7 +422,7 @@ def need_root(kernel: "Kernel", command: str) -> None:
     """Raise UserError where this is not root, and the kernel is no test's."""
     if kernel.live and os.geteuid() != 0:
         raise UserError(
-            f"'tier {command}' needs root, since DAMON's files in /sys are root's: "
-            f"sudo tierscope tier {command} ...",
+            f"'{command}' needs root, since DAMON's files in /sys are root's: "
+            f"sudo tierscope {command} ...",
             ExitCode.NOTHING_MEASURED,
         )

@@ -97,7 +97,7 @@ def observe_target(
         raise UserError("--run and --pair go together: latencies, and of which nodes")
     latencies = latencies_of(run, pair) if run and pair else None
     kernel = kernel_here()
-    need_root(kernel, "observe")
+    need_root(kernel, "tier observe")
     for form, folder in folders.items():
         if folder is not None:
             make_folder(folder, form)

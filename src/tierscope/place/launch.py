@@ -23,6 +23,8 @@ from tierscope.place.nodes import format_list
 from tierscope.place.policy import Policy, check_policy, kernel_mode, policy_set
 from tierscope.place.weights import kernel_weights, table_words
 
+_GRACE_S = 5.0
+"""Between a signal that asks a program to end and SIGKILL."""
 _MOST_INTERPRETERS = 5
 """Scripts whose interpreter is a script: Linux follows so many (fs/exec.c)."""
 _LINE = 256
@@ -85,6 +87,20 @@ def cannot_start(name: str, error: OSError) -> UserError:
     }.get(error.errno or 0, error.strerror)
     status = ExitCode.NOT_FOUND if error.errno == errno.ENOENT else ExitCode.NOT_EXECUTABLE
     return UserError(f"'{name}' cannot be started: {why}", status)
+
+
+def end_program(process: "subprocess.Popen[bytes]", number: int = signal.SIGTERM) -> int:
+    """Send a program a signal if it runs, and SIGKILL where it takes too long to end.
+
+    Returns the status of Popen.
+    """
+    if process.poll() is None:
+        process.send_signal(number)
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return process.wait()
 
 
 def interpreted_by(path: Path) -> list[Path]:

@@ -26,15 +26,13 @@ from tierscope.machine.sampler import Sampler
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.topology import Topology
 from tierscope.peers.drop_in import errors_at, reason_of
-from tierscope.place.launch import find_program
+from tierscope.place.launch import cannot_start, end_program, find_program
 from tierscope.plans.grammar import parse_duration
 from tierscope.runs.record import version
 
 _MB = 1e6
 _DAY_S = 86400.0
 _POLL_S = 0.1
-_END_S = 5.0
-"""Seconds that an interrupted program has to end."""
 CSV, INFO, OLD = "bwprof.csv", "info.txt", ".old"
 COLUMNS = ("RD", "WR", "SUM", "CXLRD", "CXLWR", "CXLSUM")
 """Columns per socket in MB/s: memory controllers, then CXL devices."""
@@ -274,20 +272,14 @@ def _started(program: Sequence[str], output: Output) -> "subprocess.Popen[bytes]
     try:
         child = subprocess.Popen(program)
     except OSError as error:
-        why = f"'{program[0]}' cannot be started: {error.strerror}"
-        raise UserError(why, ExitCode.NOT_EXECUTABLE) from None
+        raise cannot_start(program[0], error) from None
     output.say(f"Started command with PID {child.pid}")
     return child
 
 
 def _end(child: "subprocess.Popen[bytes]", interrupted: bool, output: Output) -> None:
     """Wait for the program, or end it where the recording was interrupted; say how it ended."""
-    if interrupted:
-        child.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(_END_S)
-        child.kill()
-    status = child.wait()
+    status = end_program(child) if interrupted else child.wait()
     how = f"exited with status {status}" if status >= 0 else f"terminated by signal {-status}"
     output.say(f"Command {how}")
 

@@ -1,4 +1,4 @@
-// What the programs share: claims, and the nodes of pages, as the kernel says.
+// What programs that are tested share: claims, and the nodes of pages, as the kernel says.
 #ifndef PAGES_H
 #define PAGES_H
 
