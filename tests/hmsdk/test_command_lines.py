@@ -4,6 +4,7 @@ The table has facts only. What needs nodes that this machine lacks is refused by
 and works in the testbed, which runs this file, too.
 """
 
+import fcntl
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,6 +83,7 @@ def test_the_table_has_every_program_and_each_row_one_outcome() -> None:
     assert len(TABLE) > 60
 
 
+@pytest.mark.usefixtures("_weights_return")
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["line"])
 def test_a_documented_line_works_or_is_refused(
     row: dict[str, Any], started: Callable[[dict[str, Any]], "subprocess.Popen[str]"]
@@ -209,8 +212,14 @@ CHECKS: dict[str, Callable[[dict[str, Any], str], None]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _weights_return() -> Iterator[None]:
-    yield
-    if has_table():
-        revert()
+@pytest.fixture
+def _weights_return(row: dict[str, Any]) -> Iterator[None]:
+    """Lines that write the machine's weights run one at a time, also in several workers."""
+    if row.get("does") != "weights":
+        yield
+        return
+    with Path(tempfile.gettempdir(), "tierscope-tests-weights.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+        if has_table():
+            revert()
