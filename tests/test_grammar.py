@@ -266,10 +266,27 @@ def test_units_of_time_scale(value: float, unit: str) -> None:
     assert grammar.parse_duration(f"{value!r}{unit}", 0, 1e9) == pytest.approx(value * one)
 
 
-@pytest.mark.parametrize("text", ["", "s", "10q", "1s2", "ten", "nan", "inf", "-1s", "0", "25h"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "10q", "1s2", "ten", "nan", "inf", "-1s", "0", "25h", "1_0s", "\u0661s"]
+)
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=r"is not a time|is out of range"):
         grammar.parse_duration(text, 0, 86400)
+
+
+@pytest.mark.parametrize(("text", "taken"), [("9us", False), ("10us", True), ("1ns", False)])
+def test_a_time_is_taken_from_its_minimum_on(text: str, taken: bool) -> None:
+    if taken:
+        assert grammar.parse_duration(text, 1e-5, 60) == pytest.approx(1e-5)
+        return
+    with pytest.raises(UserError, match="is out of range: from 10 us, at most 60 s"):
+        grammar.parse_duration(text, 1e-5, 60)
+
+
+@pytest.mark.parametrize("text", ["1_000", "inf", "nan", "\u0661", "0x10", "1e", "", "%"])
+def test_what_is_no_decimal_number_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="is not a number"):
+        grammar.parse_number(text, 0, 1e9)
 
 
 def test_delays_are_nanoseconds_unless_told() -> None:

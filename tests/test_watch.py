@@ -124,6 +124,7 @@ def test_what_was_written_before_a_kill_is_readable(tmp_path: Path) -> None:
     [
         (("--interval", "1ms"), "--interval: "),
         (("--duration", "soon"), "--duration: "),
+        (("--interval", "5s", "--duration", "1s"), "is over before the first reading"),
         (("--pid", "4194305"), "--pid: there is no process 4194305"),
         (("--pid", "me"), "--pid: 'me' is not the number of a process"),
         (("--cgroup", "no/such"), "--cgroup: 'no/such' is not a cgroup below /sys/fs/cgroup"),

@@ -8,8 +8,8 @@ namespace {
 constexpr Value kValues0[] = {std::string_view{"bandwidth"}};
 constexpr Field kSamplingFields[] = {
     {.name = "precision", .otherwise = 0.01, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = 0.5},
-    {.name = "budget_s", .otherwise = 2.0, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{86400}},
-    {.name = "sample_s", .otherwise = 0.01, .type = Type::kNumber, .least = std::int64_t{0}, .above = true, .most = std::int64_t{60}},
+    {.name = "budget_s", .otherwise = 2.0, .type = Type::kNumber, .least = 0.001, .most = std::int64_t{86400}},
+    {.name = "sample_s", .otherwise = 0.01, .type = Type::kNumber, .least = 1e-05, .most = std::int64_t{60}},
 };
 constexpr Table kSampling{kSamplingFields};
 

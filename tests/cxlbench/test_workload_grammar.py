@@ -80,7 +80,7 @@ def test_short_words_stand_for_operations() -> None:
         ("a:\n  parallel_benchmark:\n    b: {args: {}}", "w.yaml:3: benchmark 'a': parallel_"),
         ("a: {parallel_benchmark: {b: {args: {}}, b: {args: {}}}}", "2 parts; it takes two, named"),
         ("a: {parallel_benchmark: {b: {}, c: {}}, args: {}}", "stand inside parallel_benchmark"),
-        ("[" * 600, "w.yaml:1: not valid YAML: nested too deeply"),
+        ("[" * 2000, "w.yaml:1: not valid YAML: exceeded maximum nesting depth"),
     ],
 )
 def test_a_wrong_file_says_where_and_what(text: str, says: str) -> None:

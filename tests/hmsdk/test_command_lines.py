@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from counting_engine import HEADER, write_engine
-from ruamel.yaml import YAML
 
 from tierscope.model.endpoint import parse_ranges
 from tierscope.place.damon.files import parse_damo
 from tierscope.place.weights import has_table, may_write, read_table, revert
 
 HERE = Path(__file__).parent
-TABLE: list[dict[str, Any]] = YAML(typ="safe").load((HERE / "command_lines.yaml").read_text())
+TABLE: list[dict[str, Any]] = yaml.safe_load((HERE / "command_lines.yaml").read_text())
 NODES = parse_ranges(Path("/sys/devices/system/node/has_memory").read_text().strip())
 MLC = """Measuring Memory Bandwidths between nodes within system
 Using Read-only traffic type

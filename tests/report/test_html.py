@@ -20,7 +20,7 @@ from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.best import best_to
-from tierscope.report.html.page import figure_table, harmless, render_report
+from tierscope.report.html.page import figure_table, render_report
 from tierscope.report.summary import sentences
 
 MEGABYTE = 1_000_000
@@ -106,16 +106,6 @@ def test_hostile_names_make_no_element_and_no_handler() -> None:
     found.feed(render_report([(STRINGS[0], hostile_run())], VIEWS))
     assert found.scripts == 2
     assert found.handlers == []
-
-
-@pytest.mark.parametrize("cell", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx"])
-def test_a_spreadsheet_takes_no_text_for_a_formula(cell: str) -> None:
-    assert harmless(cell) == f"'{cell}"
-
-
-@pytest.mark.parametrize("cell", ["-1.5", "+3", "1e-9", "node:0", ""])
-def test_numbers_and_plain_text_stay_as_they_are(cell: str) -> None:
-    assert harmless(cell) == cell
 
 
 def test_the_drawing_gets_the_best_figure_of_each_part() -> None:

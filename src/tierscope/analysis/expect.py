@@ -137,7 +137,7 @@ def parse_expectation(text: str, path: str, words: Vocabulary) -> Expectation:
 
 def _item(place: Place, node: Any, words: Vocabulary) -> Rule:
     """Parse an item: a rule's text, or a mapping of its name and text."""
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     name, key = "", "rules"
     where = f"{place.path}:{node.start_mark.line + 1}"
@@ -159,7 +159,7 @@ def _item(place: Place, node: Any, words: Vocabulary) -> Rule:
 
 
 def _is_unquoted(node: Any) -> bool:
-    from ruamel.yaml.nodes import ScalarNode
+    from yaml import ScalarNode
 
     keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
     return any(arrow in key for key in keys for arrow in _ARROWS)

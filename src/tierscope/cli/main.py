@@ -6,6 +6,8 @@ import signal
 import sys
 from types import FrameType
 
+from tierscope.model.text import printable
+
 _INTERRUPTED = 130
 _LONGEST = 2000
 """Characters of a message: what it quotes may be of any length."""
@@ -110,6 +112,4 @@ def _say(message: str) -> None:
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]}..."
     # Names in it may be anyone's; none may steer the terminal.
-    sys.stderr.write(
-        f"tierscope: {''.join(sign if sign.isprintable() else '?' for sign in line)}\n"
-    )
+    sys.stderr.write(f"tierscope: {printable(line, '?')}\n")

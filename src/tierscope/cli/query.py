@@ -1,7 +1,5 @@
 """``tierscope query``: SQL over kept runs, or over the tables of a fleet."""
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
@@ -13,6 +11,7 @@ from tierscope.cli import options
 from tierscope.cli.kept import say_left_out
 from tierscope.cli.output import Output, waiting
 from tierscope.model.errors import UserError, is_text
+from tierscope.model.text import csv_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,9 +79,7 @@ def query(sql: str, place: str | None, output: Output) -> None:
         return json.dumps({"rows": records}, default=str)
 
     def in_csv() -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([names, *rows])
-        return text.getvalue()
+        return csv_text([names, *rows])
 
     def tables(console: "Console") -> None:
         from tierscope.report.history import show_rows

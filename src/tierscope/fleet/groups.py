@@ -169,7 +169,7 @@ def parse_csv(text: str, path: str) -> dict[str, str]:
 
 def parse_yaml(text: str, path: str) -> dict[str, str]:
     """Return the group of each host of a mapping ``host: group``."""
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     root = compose(text, path)
     place = Place(path)

@@ -70,10 +70,11 @@ class Sampling(Model):
 
     precision: Annotated[float, Field(gt=0, le=0.5)] = 0.01
     """Asked half-width of the 95% confidence interval, as a share of the estimate."""
-    budget_s: Annotated[float, Field(gt=0, le=86400)] = 2.0
+    budget_s: Annotated[float, Field(ge=0.001, le=86400)] = 2.0
     """Wall-clock seconds after which sampling stops whatever the interval."""
-    sample_s: Annotated[float, Field(gt=0, le=60)] = 0.01
-    """Seconds that one sample lasts (bandwidth), or at least lasts (latency)."""
+    sample_s: Annotated[float, Field(ge=0.00001, le=60)] = 0.01
+    """Seconds that one sample lasts (bandwidth), or at least lasts (latency); in shorter ones than
+    10 us, starting the threads and reading the clock would count."""
 
 
 class NodeShare(Model):

@@ -336,13 +336,13 @@ def parsed(request: Request, option: Option, parse: Callable[..., Value], *given
 def sampling(request: Request) -> dict[str, float]:
     """Return the fields of Sampling that a request sets."""
     given = {
-        "precision": ("precision", grammar.parse_share, 0.5),
-        "budget": ("budget_s", grammar.parse_duration, 86400),
-        "sample": ("sample_s", grammar.parse_duration, 60),
+        "precision": ("precision", grammar.parse_share, 0, 0.5),
+        "budget": ("budget_s", grammar.parse_duration, 0.001, 86400),
+        "sample": ("sample_s", grammar.parse_duration, 0.00001, 60),
     }
     return {
-        name: checked(request, option, parse, request.options[option], 0, most)
-        for option, (name, parse, most) in given.items()
+        name: checked(request, option, parse, request.options[option], least, most)
+        for option, (name, parse, least, most) in given.items()
         if option in request.options
     }
 

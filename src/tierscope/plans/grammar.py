@@ -30,6 +30,7 @@ _RANGE = re.compile(
     r"(?P<first>[^.+*]+(?:\.\d+\w*)?)\.\.(?P<last>[^+*]+)(?:(?P<how>[+*])(?P<step>.+))?"
 )
 _TIME_OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
@@ -82,21 +83,21 @@ def parse_count(text: str, every: int, minimum: int = 1) -> int:
 
 
 def as_float(text: str) -> float:
-    """Return a decimal number; NaN, which no comparison accepts, for other text."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    """Return a decimal number; NaN, which no comparison accepts, for other text.
+
+    Python's own grammar has more: ``1_000``, ``inf``, digits of other scripts.
+    """
+    word = text.strip()
+    return float(word) if _DECIMAL.fullmatch(word) else math.nan
 
 
 def parse_number(text: str, low: float, high: float) -> float:
     """Parse a decimal number above ``low`` and up to ``high``; a trailing % divides by 100."""
     word = text.strip()
     percent = word.endswith("%")
-    try:
-        value = float(word.removesuffix("%")) / (100 if percent else 1)
-    except ValueError:
-        raise UserError(f"'{text}' is not a number") from None
+    value = as_float(word.removesuffix("%")) / (100 if percent else 1)
+    if math.isnan(value):
+        raise UserError(f"'{text}' is not a number such as 2, 0.5 or 1e3")
     if not low < value <= high:
         raise UserError(f"'{text}' is out of range: more than {low:g}, at most {high:g}")
     return value
@@ -115,19 +116,23 @@ def parse_share(text: str, low: float, high: float) -> float:
 
 
 def parse_duration(text: str, low: float, high: float, unit: str = "s") -> float:
-    """Parse ``10``, ``500ms`` or ``1.5min`` into seconds above ``low`` and up to ``high``.
+    """Parse ``10``, ``500ms`` or ``1.5min`` into seconds from ``low``, above 0, up to ``high``.
 
-    ``unit`` is that of a number without one.
+    With a ``low`` below 0, 0 is allowed. ``unit`` is that of a number without one.
     """
     number, given = _DURATION.fullmatch(text.strip()).groups()  # type: ignore[union-attr]
-    try:
-        value = float(number) * _SECONDS[given or unit]
-    except ValueError:
-        raise UserError(f"'{text}' is not a time such as 10s, 500ms or 2min") from None
-    if not low < value <= high:
-        least = f"more than {low:g}" if low >= 0 else "from 0"
-        raise UserError(f"'{text}' is out of range: {least} s, at most {high:g} s")
+    value = as_float(number) * _SECONDS[given or unit]
+    if math.isnan(value):
+        raise UserError(f"'{text}' is not a time such as 10s, 500ms or 2min")
+    if not (low <= value <= high and (value > 0 or low < 0)):
+        least = f"from {_duration_text(max(low, 0))}" if low else "more than 0 s"
+        raise UserError(f"'{text}' is out of range: {least}, at most {high:g} s")
     return value
+
+
+def _duration_text(seconds: float) -> str:
+    unit = next((one for one in ("s", "ms", "us") if seconds >= _SECONDS[one]), "s")
+    return f"{seconds / _SECONDS[unit]:g} {unit}"
 
 
 def parse_moment(text: str, now: datetime) -> datetime:

@@ -55,7 +55,7 @@ class _Reader:
         self.currency_line = 0
 
     def prices(self, node: Any) -> Prices:
-        from ruamel.yaml.nodes import MappingNode
+        from yaml import MappingNode
 
         if not isinstance(node, MappingNode) or not node.value:
             raise self.place.error(node, "key 'tiers' has to be a mapping from names to tiers")

@@ -57,7 +57,7 @@ def parse_rated(text: str, path: str) -> tuple[RatedDrive, ...]:
           read_iops: 1M
           write_iops: 180k
     """
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     place, root = Place(path), compose(text, path)
     if root is None:

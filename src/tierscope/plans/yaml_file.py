@@ -5,8 +5,8 @@ no YAML type rule (``1e3``, ``0o7``, ``no``) can change them on the way.
 """
 
 import os
-import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -66,21 +66,22 @@ def read_text(path: Path, what: str, *, trusted: bool = False) -> str:
         raise UserError(f"{path}:{line}: the {what} is not UTF-8 text") from None
 
 
+@lru_cache(maxsize=1)  # a plan's sort is asked of its text before the plan is read
 def compose(text: str, path: str) -> Any:
     """Return the root node of YAML text, None where there is nothing; raises UserError."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    import yaml
 
+    # A PyYAML that was built without libyaml has the slow loader only.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an anchor given twice is legal, and the last counts
-            return YAML(typ="safe", pure=True).compose(text)
-    except MarkedYAMLError as error:
+        return yaml.compose(text, loader)
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
+        # What lacks at the end lacks after the last line.
+        line = min(mark.line, max(len(text.splitlines()), 1) - 1) + 1 if mark else 1
         problem = " ".join(str(error.problem or error.context or "malformed").split())
         raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
-    except (YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         problem = " ".join(str(error).partition(' in "')[0].split())
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
         raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
@@ -99,7 +100,7 @@ def mapping(
 
     ``older`` are names that some of the keys had and that are read as those.
     """
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     if not isinstance(node, MappingNode):
         raise place.error(node, f"{what} has to be a mapping with the keys {', '.join(allowed)}")
@@ -118,7 +119,7 @@ def mapping(
 
 def sequence(place: Place, node: Any, key: str) -> list[Any]:
     """Return a list's items, at least one."""
-    from ruamel.yaml.nodes import SequenceNode
+    from yaml import SequenceNode
 
     if not isinstance(node, SequenceNode) or not node.value:
         raise place.error(node, f"key '{key}' has to be a list with at least one item")
@@ -127,7 +128,7 @@ def sequence(place: Place, node: Any, key: str) -> list[Any]:
 
 def scalar(place: Place, node: Any, key: str) -> str:
     """Return a value's text as it was written."""
-    from ruamel.yaml.nodes import ScalarNode
+    from yaml import ScalarNode
 
     if not isinstance(node, ScalarNode):
         raise place.error(node, f"key '{key}' has to be one plain value")

@@ -100,7 +100,7 @@ def _name(place: Place, keys: dict[str, Any]) -> str:
 
 def _value(place: Place, node: Any, option: Option) -> str:
     """Return an option's value, or a list of them, as the text that a flag would have."""
-    from ruamel.yaml.nodes import CollectionNode, MappingNode, SequenceNode
+    from yaml import CollectionNode, MappingNode, SequenceNode
 
     if isinstance(node, MappingNode):
         raise place.error(node, f"key '{option.name}' has to be one plain value or a list of them")

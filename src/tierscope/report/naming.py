@@ -1,6 +1,5 @@
 """Names of paths, causes and remarks in tables and pages; text that XML can hold."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,9 @@ from tierscope.model.cause import Cause
 from tierscope.model.comparison import Difference
 from tierscope.model.errors import counted
 from tierscope.model.run import Measurement, NoInterval, shared
+from tierscope.model.text import printable
 from tierscope.report import figures
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CAUSES = {
     Cause.INTERRUPTED: "interrupted before the first sample",
     Cause.CPU: "CPU missing, offline or not allowed",
@@ -57,8 +56,8 @@ _MOST = 2
 
 
 def legal_text(text: str) -> str:
-    """Return text with every sign that XML 1.0 forbids (most control signs) replaced."""
-    return _ILLEGAL.sub("\ufffd", text)
+    """Return text with every character replaced that XML 1.0 forbids or that reorders the rest."""
+    return printable(text, keep="\t\n\r")
 
 
 def legal_values(value: Any) -> Any:

@@ -4,7 +4,6 @@ import codecs
 import contextlib
 import io
 import sys
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.machine.launcher import has_launchers_terminal
+from tierscope.model.text import printable
 
 WIDEST = 100
 _PIPED = 100
@@ -68,11 +68,7 @@ class _SafeConsole(Console):
             if segment.control or segment.text.isprintable():
                 yield segment
             else:
-                yield Segment("".join(filter(_harmless, segment.text)), segment.style)
-
-
-def _harmless(sign: str) -> bool:
-    return sign == "\n" or not unicodedata.category(sign).startswith("C")
+                yield Segment(printable(segment.text, "", keep="\n"), segment.style)
 
 
 def make_console(file: IO[str] | None = None) -> Console:

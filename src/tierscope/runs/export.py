@@ -1,5 +1,7 @@
 """Runs as Parquet or CSV tables, and as a Prometheus text file."""
 
+import csv
+import io
 import json
 import re
 import tempfile
@@ -11,6 +13,7 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Figure, Imported, Measurement, Run, is_unreliable
+from tierscope.model.text import csv_text, printable
 from tierscope.runs.query import open_runs, system_cause
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
@@ -52,6 +55,8 @@ def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
             quoted = str(file).replace("'", "''")
             database.execute(f"COPY ({_exported(form)}) TO '{quoted}' ({_FORMATS[form]})")
             content = file.read_bytes()
+            if form == "csv":
+                content = csv_text(csv.reader(io.StringIO(content.decode(), newline=""))).encode()
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"a table cannot be made in {tempfile.gettempdir()}: {system_cause(error)}; "
@@ -139,6 +144,7 @@ def _braced(values: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
+    text = printable(text, keep="\n")
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

@@ -68,7 +68,7 @@ def model_of(word: str) -> KvModel:
 
 def parse_model(text: str, path: str) -> KvModel:
     """Return the model of the text of a config.json as Hugging Face has it (YAML, too)."""
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     place, root = Place(path), compose(text, path)
     if not isinstance(root, MappingNode):

@@ -1,7 +1,5 @@
 """The cost of PMDK: arrays in a pool of libpmemobj and in plain memory of one node, in pairs."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,6 +11,7 @@ from tierscope.analysis.change import PairedRatio, paired_ratio
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError, counted
 from tierscope.model.spec import MemorySpec
+from tierscope.model.text import csv_text
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.expand import expand
@@ -150,16 +149,12 @@ def costs_json(found: Sequence[Cost]) -> list[dict[str, Any]]:
 def costs_csv(found: Sequence[Cost]) -> str:
     """Return a line for each object of ``costs_json``, with the medians of both sides in place of
     all pairs."""
-    text = io.StringIO()
     rows = []
     for cost, row in zip(found, costs_json(found), strict=True):
         plain, pool = cost.bandwidths if cost.ratio else (None, None)
         del row["pairs"]
         rows.append({**row, "plain": plain, "pool": pool})
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text([rows[0], *(row.values() for row in rows)])
 
 
 def show_costs(console: Console, found: Sequence[Cost]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from tierscope.kinds.traffic.show import verdict, weights_text
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
+from tierscope.model.text import printable
 from tierscope.place.features import WEIGHTS
 from tierscope.place.weights import table_words
 from tierscope.suites.place_weights import Choice, choose
@@ -94,5 +95,4 @@ def _shell(node: int, weight: int) -> str:
 
 def _text(lines: list[str]) -> str:
     """Join lines; what a run file says must not become lines of its own."""
-    kept = ("".join(sign if sign.isprintable() else "?" for sign in line) for line in lines)
-    return "\n".join(kept) + "\n"
+    return "".join(f"{printable(line, '?')}\n" for line in lines)

@@ -97,7 +97,7 @@ class Model:
 @cache
 def models() -> dict[str, Model]:
     """Return the models by name."""
-    from ruamel.yaml import YAML
+    import yaml
 
-    found = YAML(typ="safe", pure=True).load(_FILE.read_text())
+    found = yaml.safe_load(_FILE.read_text())
     return {name: Model(**values) for name, values in found.items()}

@@ -207,7 +207,7 @@ class _Values:
 
     def steps(self) -> Mapping[str, float]:
         """Return the seconds of a step by accelerator."""
-        from ruamel.yaml.nodes import MappingNode
+        from yaml import MappingNode
 
         key = "computation_time"
         node = self._node("train", key, False)

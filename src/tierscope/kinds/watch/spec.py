@@ -73,12 +73,18 @@ SPEC = WatchSpec
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[WatchSpec]:
     """Yield the one measurement of a request."""
     given = request.options
-    interval = parsed(request, _INTERVAL, grammar.parse_duration, 0.099, 3600)
+    interval = parsed(request, _INTERVAL, grammar.parse_duration, 0.1, 3600)
     seconds = LONGEST_S
     if "duration" in given:
         seconds = checked(
             request, "duration", grammar.parse_duration, given["duration"], 0, LONGEST_S
         )
+        if seconds < interval:
+            raise request.wrong(
+                "duration",
+                f"'{given['duration']}' is over before the first reading, which comes after "
+                f"the interval of {interval:g} s",
+            )
     if "pid" in given and "cgroup" in given:
         raise request.wrong("cgroup", "goes without --pid: watch one of them")
     pid = checked(request, "pid", _process, given["pid"]) if "pid" in given else None

@@ -108,7 +108,7 @@ def _yes(place: Place, node: Any, key: str) -> bool:
 
 
 def _numbers(place: Place, node: Any, key: str) -> tuple[int, ...]:
-    from ruamel.yaml.nodes import SequenceNode
+    from yaml import SequenceNode
 
     if not isinstance(node, SequenceNode):
         raise place.error(
@@ -229,7 +229,7 @@ class Workload:
 def is_workload(text: str | None, path: Path) -> bool:
     """Whether a plan's text is CXL-Bench's: None of a folder, or YAML whose top is a mapping
     without ``measurements``. Raises UserError for what is no YAML."""
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     if text is None:
         return True
@@ -255,7 +255,7 @@ def read_folder(path: Path) -> Workload:
 
 def parse_workload(text: str, path: str, into: Workload | None = None) -> Workload:
     """Parse a file's text; ``path`` names it in errors and cases. Raises UserError."""
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     found = Workload() if into is None else into
     root = compose(text, path)
@@ -312,7 +312,7 @@ def _parts(place: Place, name: str, body: Any, found: Workload) -> tuple[Part, .
 def _sections(
     place: Place, body: Any, what: str, allowed: tuple[str, ...], found: Workload
 ) -> dict[str, Any]:
-    from ruamel.yaml.nodes import MappingNode
+    from yaml import MappingNode
 
     if not isinstance(body, MappingNode) or not body.value:
         raise place.error(
@@ -337,7 +337,7 @@ def _sections(
 
 def _pairs(place: Place, node: Any, what: str) -> list[tuple[Any, Any]]:
     """A mapping's keys and values; nothing of one that is empty."""
-    from ruamel.yaml.nodes import MappingNode, ScalarNode
+    from yaml import MappingNode, ScalarNode
 
     if isinstance(node, ScalarNode) and not node.value:
         return []
@@ -388,7 +388,7 @@ def _keys(place: Place, node: Any, section: str) -> Any:
 
 
 def _values(place: Place, node: Any, word: str) -> list[Any]:
-    from ruamel.yaml.nodes import SequenceNode
+    from yaml import SequenceNode
 
     if not isinstance(node, SequenceNode) or not node.value:
         raise place.error(

@@ -1,6 +1,5 @@
 """damo's files of DAMON rules, read and written as YAML or JSON."""
 
-import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -139,15 +138,9 @@ def damo_json(rules: damon.Rules) -> str:
 
 def damo_yaml(rules: damon.Rules) -> str:
     """Return rules as YAML that damo reads."""
-    from ruamel.yaml import YAML
+    import yaml
 
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 100
-    stream = io.StringIO()
-    yaml.dump(content(rules), stream)
-    return stream.getvalue()
+    return yaml.safe_dump(content(rules), sort_keys=False, width=100)
 
 
 def content(rules: damon.Rules) -> dict[str, Any]:
@@ -337,7 +330,7 @@ class _Node:
 
     def items(self, key: str) -> list[Any]:
         """The nodes of a list, which may be empty or absent."""
-        from ruamel.yaml.nodes import SequenceNode
+        from yaml import SequenceNode
 
         node = self.found.get(key)
         if node is None or _is_null(node):

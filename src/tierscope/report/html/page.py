@@ -1,10 +1,8 @@
 """The page of a report: one or more runs, each with its tiers, paths, machine and pictures."""
 
 import base64
-import csv
 import gzip
 import hashlib
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -23,6 +21,7 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run, lower_is_better
+from tierscope.model.text import csv_text
 from tierscope.model.topology import emulated_parts
 from tierscope.report import figures
 from tierscope.report.best import best_to
@@ -461,11 +460,17 @@ def _beside(runs: list[tuple[str, Run]], views: Views) -> list[Section]:
     ]
 
 
+def _legal(value: Any) -> Any:
+    """Return a value as a page may show it; markup is made of legal text."""
+    return legal_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment(package: str) -> Environment:
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, _OURS))]),
         autoescape=select_autoescape(default=True, default_for_string=True),
+        finalize=_legal,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -642,20 +647,7 @@ def _csv_lines(run: Run) -> tuple[list[str], dict[str, int]]:
 
 def csv_line(record: list[str]) -> str:
     """Return one line of CSV, safe in a spreadsheet."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(map(harmless, record))
-    return text.getvalue()
-
-
-def harmless(cell: str) -> str:
-    """Keep spreadsheets from taking text for a formula; numbers stay numbers."""
-    if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+    return csv_text([record]).rstrip("\n")
 
 
 def packed(lines: object) -> str:
