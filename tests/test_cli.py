@@ -204,13 +204,12 @@ def test_a_sign_that_yaml_forbids_is_told_with_its_line(tmp_path: Path) -> None:
     assert f"{plan}:2: not valid YAML" in refusal("run", str(plan))
 
 
-def test_an_anchor_given_twice_warns_nobody(tmp_path: Path) -> None:
+def test_an_anchor_given_twice_is_told_with_its_line(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "measurements:\n- {kind: latency, args: {size: &a 1m}}\n- {kind: latency, name: &a b}\n"
     )
-    answer = tierscope("run", str(plan), "--dry-run")
-    assert (answer.returncode, answer.stderr) == (0, "")
+    assert f"{plan}:3: not valid YAML: second occurrence" in refusal("run", str(plan))
 
 
 def test_an_engine_without_an_answer_writes_no_topology(

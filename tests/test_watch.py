@@ -85,7 +85,7 @@ def test_a_recorded_watch_is_a_run_that_is_shown_and_drawn(tmp_path: Path) -> No
     assert "watch-memory-memory-used" in {picture.key for picture in pictures}
     page = render_report([("run", run)], VIEWS)
     assert "Memory: used" in page
-    again = call("watch", "--duration", "100ms", "--record", str(path))
+    again = call("watch", "--interval", "100ms", "--duration", "100ms", "--record", str(path))
     assert again.returncode == 2
     assert "exists already" in again.stderr
 

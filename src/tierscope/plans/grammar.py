@@ -121,10 +121,12 @@ def parse_duration(text: str, low: float, high: float, unit: str = "s") -> float
     With a ``low`` below 0, 0 is allowed. ``unit`` is that of a number without one.
     """
     number, given = _DURATION.fullmatch(text.strip()).groups()  # type: ignore[union-attr]
-    value = as_float(number) * _SECONDS[given or unit]
+    factor = _SECONDS[given or unit]
+    # Divided by a whole number, 10us is 1e-5; multiplied by 1e-6, it is less.
+    value = as_float(number) * factor if factor >= 1 else as_float(number) / round(1 / factor)
     if math.isnan(value):
         raise UserError(f"'{text}' is not a time such as 10s, 500ms or 2min")
-    if not (low <= value <= high and (value > 0 or low < 0)):
+    if not (max(low, 0) <= value <= high and (value > 0 or low < 0)):
         least = f"from {_duration_text(max(low, 0))}" if low else "more than 0 s"
         raise UserError(f"'{text}' is out of range: {least}, at most {high:g} s")
     return value
