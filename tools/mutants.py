@@ -52,12 +52,23 @@ FOLDERS = {
 """Packages that are mutated, with folders of tests of theirs."""
 FURTHER: dict[str, tuple[str, ...]] = {
     "analysis/change": ("tests/compare/test_compare.py",),
-    "analysis/scatter": ("tests/fleet/test_outliers.py", "tests/simulation/test_fleets.py"),
-    "analysis/outliers": ("tests/simulation/test_fleets.py",),
+    "fleet/check": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
+    "fleet/host": ("tests/fleet/test_fleet_run.py",),
+    "fleet/index": ("tests/fleet/test_fleet_run.py",),
+    "fleet/outliers": ("tests/fleet/test_fleet_gather.py",),
+    "fleet/rank": ("tests/fleet/test_fleet_run.py",),
+    "fleet/rows": ("tests/fleet/test_fleet_gather.py",),
+    "fleet/show": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
+    "place/alloc_rules": ("tests/placement/test_gen_migpol.py", "tests/test_plans.py"),
+    "place/cgroups": ("tests/placement/test_own_cgroup.py", "tests/placement/test_tiering.py"),
+    "runs/history": ("tests/test_history.py",),
 }
 """Tests of modules that they do not import."""
 # Clusters and browsers on this machine: minutes for what the other tests of their folder run, too.
-SLOW = re.compile(r"slurm|namespaces|mpich|browser|testbed|/gpu/|_preload|_recipes|conformance")
+SLOW = re.compile(
+    r"slurm|namespaces|mpich|browser|testbed|/gpu/|_preload|_recipes|conformance|shared_storage"
+    r"|/alloc/|/fuzz/|/report/|test_cli"
+)
 SKIPPED = re.compile(r"TYPE_CHECKING|__name__|^\s*from|^\s*import|^@")
 CHOSEN = re.compile(
     r"core/(ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Div_Mul|FloorDiv_Mul|Mod_FloorDiv|Pow_Mul"
@@ -212,7 +223,8 @@ class Copy:
         )  # fmt: skip
         for part in ("_bin", "_lib", "_include"):
             (source / "tierscope" / part).symlink_to(installed / "tierscope" / part)
-        (folder / "build").symlink_to(ROOT / "build")
+        for kept in ("build", ".venv"):
+            (folder / kept).symlink_to(ROOT / kept)
         self.environment = {
             **os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
         }  # fmt: skip
