@@ -226,7 +226,8 @@ class Copy:
         for kept in ("build", ".venv"):
             (folder / kept).symlink_to(ROOT / kept)
         self.environment = {
-            **os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
+            **{name: value for name, value in os.environ.items() if name != "MAKEFLAGS"},
+            "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
         }  # fmt: skip
 
     def fails(self, tests: list[str], limit_s: float, chosen: str = "") -> bool:
@@ -309,7 +310,7 @@ class Trial:
 def main() -> int:
     """Try mutants; see the module's description."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", default="1")
+    parser.add_argument("--seed", default=f"{time.time():.0f}", help="repeats a sample")
     parser.add_argument("--each", type=int, default=10, help="mutants of each module")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--least", type=float, default=0.0, help="share to be caught")
