@@ -7,12 +7,11 @@ writes pinned_statistics.json again, after a change that is meant; its diff belo
 Other tests say what is right; these say what a change changes.
 """
 
-import json
 import math
 import random
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 from curve_simulation import NOISES, Shape, curve  # noqa: E402
-from pydantic import BaseModel  # noqa: E402
-from tests import synthetic  # noqa: E402
+from tests import pinned, synthetic  # noqa: E402
 from tests.analysis.spread_simulation import random_machine  # noqa: E402
 from tests.analysis.test_conclude import repetition, spec  # noqa: E402
 from tests.analysis.test_distribution import histogram  # noqa: E402
@@ -58,21 +56,6 @@ CASES: dict[str, Callable[[], Any]] = {}
 def case(make: Callable[[], Any]) -> Callable[[], Any]:
     CASES[make.__name__] = make
     return make
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it, with nine digits of each number."""
-    if isinstance(value, BaseModel):
-        return plain(value.model_dump(mode="json"))
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(one) for one in value]
-    if isinstance(value, float):
-        return float(f"{value:.9g}") if math.isfinite(value) else str(value)
-    return value
 
 
 def normal(source: random.Random, count: int, level: float = 100.0, sd: float = 1.0) -> list[float]:
@@ -560,44 +543,10 @@ def metrics_of_curves() -> Any:
     return [found, bandwidth_latency.family_metrics(found)]
 
 
-def same(found: Any, pinned: Any) -> bool:
-    if isinstance(pinned, float) and isinstance(found, (int, float)):
-        return bool(found == pytest.approx(pinned, rel=1e-7, abs=1e-12))
-    return bool(found == pinned)
-
-
-def differing(found: Any, pinned: Any, at: str = "") -> Iterator[str]:
-    """Where two differ."""
-    if isinstance(pinned, (dict, list)) and type(found) is type(pinned):
-        items = list(pinned.items() if isinstance(pinned, dict) else enumerate(pinned))
-        if len(found) != len(pinned) or (isinstance(found, dict) and found.keys() != pinned.keys()):
-            yield f"{at}: {len(found)} items, pinned {len(pinned)}"
-            return
-        for key, value in items:
-            yield from differing(found[key], value, f"{at}/{key}")
-    elif not same(found, pinned):
-        yield f"{at}: {found}, pinned {pinned}"
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_statistics_are_what_they_were(name: str) -> None:
-    pinned = json.loads(PINNED.read_text())[name]
-    found = json.loads(json.dumps(plain(CASES[name]())))
-    assert not list(differing(found, pinned))[:10]
-
-
-def written(name: str) -> str:
-    """A case as JSON, an item a line."""
-    found = plain(CASES[name]())
-    if isinstance(found, dict):
-        lines = [f"{json.dumps(key)}: {json.dumps(one)}" for key, one in found.items()]
-    else:
-        lines = [json.dumps(one) for one in found]
-    inside = ",\n  ".join(lines)
-    return f"{json.dumps(name)}: {'{' if isinstance(found, dict) else '['}\n  {inside}\n" + (
-        "}" if isinstance(found, dict) else "]"
-    )
+    assert pinned.changes(PINNED, CASES, name) == []
 
 
 if __name__ == "__main__":
-    PINNED.write_text("{\n" + ",\n".join(map(written, CASES)) + "\n}\n")
+    pinned.write(PINNED, CASES)
