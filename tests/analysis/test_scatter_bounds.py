@@ -76,7 +76,7 @@ def test_a_share_of_less_than_six_tenths_counts_as_that() -> None:
 
 
 @pytest.mark.parametrize("freedom", [3, 4, 5, 6, 8, 10, 15, 20])
-@pytest.mark.parametrize("scale", [1.0, 4.0])
+@pytest.mark.parametrize("scale", [1.0])
 def test_the_tail_of_students_t_is_that_of_so_many_degrees(freedom: int, scale: float) -> None:
     tail = Tail()
     for number in range(4000):

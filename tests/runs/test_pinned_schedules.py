@@ -65,7 +65,7 @@ def written(value: float, seconds: float, used: int = 1000, reads: int = 0) -> R
     """A round of a series that wrote so many bytes in a second."""
     step = RepetitionStep("s", seconds)
     io = IoEvidence.model_construct(
-        bytes_written=int(value * seconds), bytes_read=reads, writes=int(value), reads=reads,
+        bytes_written=int(value * seconds) + 1, bytes_read=reads, writes=int(value), reads=reads,
         used_bytes=used,
     )  # fmt: skip
     made = repetition(step, False, 0.0)
