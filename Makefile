@@ -13,7 +13,7 @@ TEST_SOURCES := $(shell find engine/tests alloc/tests -type f)
 CMAKE_BUILD := env -u MAKEFLAGS $(BIN)/cmake --build
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine check test-sanitized engine-sanitized alloc-sanitized fuzz soak test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
+.PHONY: run build docs test test-python test-engine check test-sanitized engine-sanitized alloc-sanitized fuzz soak mutants test-gpu test-arm fast lint format bench schema site release lock clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -134,7 +134,7 @@ $(FUZZED): fuzz-%: $(BUILD)/.sanitized
 # What is too long for every change: malformed plans and manifests for half an hour each, a thousand
 # attempts at files of others, ten thousand sequences of the allocator's calls in each way, twenty
 # times the examples of every property, the simulations of many thousand runs, 500 killed writers of
-# persistent memory, and 200 kills of tiering, each at another step.
+# persistent memory, some hundred mutants of the code, and 200 kills of tiering, each at another step.
 SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
 soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
@@ -146,7 +146,13 @@ soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-
 	$(VALGRIND) $(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
 	$(PYTEST) -m "not gpu and not testbed" --hypothesis-profile=soak tests
 	$(BIN)/tierscope pmem-check /dev/shm --kills 500
+	$(MAKE) mutants
 	testbed/run -t 5400 -- $(PYTEST) -m "testbed and soak" tests/testbed/inside
+
+# Another sample each time; MUTANTS="--seed N" repeats one, MUTANTS=src/tierscope/runs/read.py tries one module.
+MUTANTS ?= --each 10 --least 0.85
+mutants: $(BUILD)/.tests ## Change the code at random, and show which changes no test notices
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 testbed: $(BUILD)/.installed ## What the virtual machines need: packages and kernels, once
 	testbed/setup

@@ -31,7 +31,7 @@ def _changed(base: str) -> list[Path]:
     return [Path(name) for name in "".join(names).splitlines() if Path(name).is_file()]
 
 
-def _imports(test: Path) -> set[str]:
+def imports(test: Path) -> set[str]:
     """Return the modules that a test names; of `from a import b`, both a and a.b."""
     found = set()
     for node in ast.walk(ast.parse(test.read_text())):
@@ -51,7 +51,7 @@ def _python_tests(changed: Iterable[Path]) -> list[Path]:
     modules |= {module.removesuffix(".__init__") for module in modules}
     names = {f"test_{name}" for path in sources for name in (path.stem, path.parent.name)}
     named = [test for test in tests if test.stem in names]
-    importing = [test for test in tests if _imports(test) & modules]
+    importing = [test for test in tests if imports(test) & modules]
     return [*dict.fromkeys([*own, *named, *importing])]
 
 

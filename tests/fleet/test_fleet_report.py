@@ -121,7 +121,7 @@ def test_a_page_of_few_hosts_names_them_all(tmp_path: Path) -> None:
     page = render_fleet(read_view(str(tmp_path)))
     assert '<canvas id="map"' not in page
     assert page.count('class="upright"') == 4 < MAX_NAMED
-    assert "Too few hosts alike to judge any" in page
+    assert "with fewer than 5 alike, half the speed would not stand out" in page
 
 
 def test_a_fleet_without_any_figure_has_a_page(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ SMALL_TAIL = "90% at a cap"
 
 
 @pytest.mark.parametrize("name", [*CLEAN, *RACKS])
-@pytest.mark.parametrize("hosts", [6, 150])
+@pytest.mark.parametrize("hosts", [4, 6, 150])
 def test_clean_fleets_are_left_alone(name: str, hosts: int) -> None:
     _, most = false_alarms(name, hosts, 8, 600 // hosts, "short")
     assert most <= (2 if name == SMALL_TAIL else 1)
@@ -25,7 +25,7 @@ def test_half_the_speed_of_one_path_is_found_among_six_hosts() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [*CLEAN, *RACKS])
-@pytest.mark.parametrize("hosts", [5, 6, 12, 50, 150, 1000])
+@pytest.mark.parametrize("hosts", [4, 5, 6, 12, 50, 150, 1000, 2000])
 def test_at_most_one_host_in_a_thousand_is_named(name: str, hosts: int) -> None:
     share, most = false_alarms(name, hosts, 8, max(4, 6000 // hosts), "soak")
     assert share <= (10 if name == SMALL_TAIL else 2)

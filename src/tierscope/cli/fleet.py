@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from tierscope.analysis.expect import Rule
 
 
+_minimum_option = click.option(
+    "--minimum",
+    metavar="SHARE",
+    default="1%",
+    help="Ignore hosts that are slower by less than this  [default: 1%]",
+)
+_most_drained_option = click.option(
+    "--most-drained",
+    metavar="SHARE",
+    default="5%",
+    help="Share of a group's hosts that may be slow for a reason, and of all hosts that may be "
+    "drained  [default: 5%]",
+)
+
+
 @click.group(cls=LazyGroup, entries=fleet_entries(), context_settings=options.SETTINGS)
 def fleet() -> None:
     """Measure many machines over MPI, join their runs, and find those that are slower than others.
@@ -77,20 +92,9 @@ def gather(folder: Path, out: Path | None, output: Output) -> None:
     help="Compare hosts of one machine model, and of one rack, switch, or group of FILE: Slurm's "
     "topology.conf, or HOST and GROUP as .csv or .yaml  [default: model]",
 )
-@click.option(
-    "--minimum",
-    metavar="SHARE",
-    default="1%",
-    help="Ignore hosts that are slower by less than this  [default: 1%]",
-)
+@_minimum_option
 @options.file_option("--junit", "Write JUnit XML too, for CI systems")
-@click.option(
-    "--most-drained",
-    metavar="SHARE",
-    default="5%",
-    help="Share of a group's hosts that may be slow for a reason, and of all hosts that may be "
-    "drained  [default: 5%]",
-)
+@_most_drained_option
 @click.option(
     "--drain", is_flag=True, help="Print the Slurm commands that drain hosts; run nothing"
 )
@@ -133,15 +137,12 @@ def check(
     from tierscope.fleet.check import check_fleet
     from tierscope.fleet.outliers import outliers_of
     from tierscope.fleet.show import check_xml, drain_lines, inconclusive_line, show_check
-    from tierscope.plans.grammar import parse_share
 
     output = output.beside({"--junit": junit})
     output.check([path for path in (expect,) if path])
     if drain and output.printed != "tables":
         raise UserError("--drain prints commands only; name files, as --json=FILE, --junit FILE")
-    rules, groups, share = _compared(expect, by, minimum)
-    with options.blaming("--most-drained"):
-        most = parse_share(most_drained, 0, 1)
+    rules, groups, share, most = _compared(expect, by, minimum, most_drained)
     with waiting("checking") as say:
         _make_tables(place, expect)
         verdict = outliers_of(place, by, groups, share, most=most)
@@ -191,15 +192,17 @@ def check(
     help="Compare hosts of one machine model, and of one rack, switch, or group of FILE, as "
     "'fleet check' does  [default: model]",
 )
-@click.option(
-    "--minimum",
-    metavar="SHARE",
-    default="1%",
-    help="Ignore hosts that are slower by less than this  [default: 1%]",
-)
+@_minimum_option
+@_most_drained_option
 @options.json_option
 def report(
-    place: str, out: Path | None, expect: Path | None, by: str, minimum: str, output: Output
+    place: str,
+    out: Path | None,
+    expect: Path | None,
+    by: str,
+    minimum: str,
+    most_drained: str,
+    output: Output,
 ) -> None:
     """Write a fleet's report: one self-contained HTML file with a page for each host.
 
@@ -225,11 +228,11 @@ def report(
     reads = [folder / INDEX, *(folder / f"{name}.parquet" for name in COLUMNS)]
     output = output.beside({"--out": page})
     output.check([*reads, *([expect] if expect else [])])
-    rules, groups, share = _compared(expect, by, minimum)
+    rules, groups, share, most = _compared(expect, by, minimum, most_drained)
     with waiting("gathering") as say:
         _make_tables(place, expect)
         say("comparing the hosts")
-        view = read_view(place, rules, by, groups, share)
+        view = read_view(place, rules, by, groups, share, most)
         say("drawing the report")
         content = render_fleet(view)
     write_output(page, content, "--out")
@@ -263,9 +266,10 @@ def _make_tables(place: str, expect: Path | None) -> None:
 
 
 def _compared(
-    expect: Path | None, by: str, minimum: str
-) -> "tuple[list[Rule], dict[str, str] | None, float]":
-    """Return golden values, the groups of a file, and the share that counts as slower."""
+    expect: Path | None, by: str, minimum: str, most_drained: str
+) -> "tuple[list[Rule], dict[str, str] | None, float, float]":
+    """Return golden values, the groups of a file, the share that counts as slower, and that of the
+    hosts that may be."""
     from tierscope.analysis.expect import read_expectation
     from tierscope.fleet.groups import read_groups
     from tierscope.fleet.outliers import BY
@@ -275,4 +279,6 @@ def _compared(
     rules = read_expectation(expect, vocabulary()).rules if expect else []
     with options.blaming("--minimum"):
         share = parse_share(minimum, -1e-9, 0.99)
-    return rules, None if by in BY else read_groups(Path(by)), share
+    with options.blaming("--most-drained"):
+        most = parse_share(most_drained, 0, 1)
+    return rules, None if by in BY else read_groups(Path(by)), share, most

@@ -97,6 +97,15 @@ def _outlier_text(one: Outlier) -> str:
     return f"{_path_text(one)}: {deviation_text(one.worst)}; likely cause: {cause}"
 
 
+def unjudged_text(group: str, hosts: int) -> str:
+    """Return the sentence that a group has too few hosts to be compared, and what to do instead."""
+    return (
+        f"not compared: {counted(hosts, 'host')} of {group}; with fewer than {MIN_HOSTS} alike, "
+        "half the speed would not stand out; give --expect rules that 'tierscope check --learn' "
+        "makes of earlier runs"
+    )
+
+
 def uneven_text(one: Uneven) -> str:
     """Return the sentence that a group is not homogeneous."""
     more = f", and it is uneven on {one.paths - 1} more paths" if one.paths > 1 else ""
@@ -153,10 +162,7 @@ def _show_summary(console: Console, found: FleetCheck) -> None:
     verdict = found.verdict
     console.print()
     for name, size in verdict.unjudged.items():
-        note(
-            console,
-            f"not compared: {counted(size, 'host')} of {name}; {MIN_HOSTS} alike are needed",
-        )
+        note(console, unjudged_text(name, size))
     if found.emulated:
         note(console, f"{counted(found.emulated, 'host')} emulated: their figures mean nothing")
     for uneven in verdict.uneven:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tierscope.analysis.expect import OF_LIMIT, Rule, check
-from tierscope.analysis.outliers import MINIMUM
+from tierscope.analysis.outliers import MINIMUM, MOST
 from tierscope.fleet.index import read_index
 from tierscope.fleet.outliers import MODEL, group_hosts, outliers_of
-from tierscope.fleet.show import uneven_text
+from tierscope.fleet.show import uneven_text, unjudged_text
 from tierscope.fleet.tables import is_url, name_of, open_fleet
 from tierscope.fleet.together import together_in
 from tierscope.model.errors import UserError, shown
@@ -56,11 +56,12 @@ def read_view(
     by: str = MODEL,
     groups: Mapping[str, str] | None = None,
     minimum: float = MINIMUM,
+    most: float = MOST,
 ) -> FleetView:
     """Return the contents of a gathered fleet's report.
 
     ``place`` is its folder, or the URL of its tables; ``rules`` are golden values, of a folder;
-    ``by``, ``groups`` and ``minimum`` are those of ``outliers_of``.
+    ``by``, ``groups``, ``minimum`` and ``most`` are those of ``outliers_of``.
     Raises UserError where the folder has no tables, or damaged ones.
     """
     import duckdb
@@ -70,7 +71,7 @@ def read_view(
         group_hosts(database, by, groups)
         hosts = _hosts(database)
         paths = _paths(database, hosts)
-        verdict = outliers_of(place, by, groups, minimum)
+        verdict = outliers_of(place, by, groups, minimum, most=most)
     except duckdb.Error as error:
         raise UserError(
             f"the tables in '{shown(place)}' cannot be read: {system_cause(error)}; "
@@ -82,10 +83,9 @@ def read_view(
     if emulated and emulated[0]:
         remarks.insert(0, f"{emulated[0]} of {len(hosts)} hosts are emulated; their figures show "
                        "that measuring works, not how fast anything is.")  # fmt: skip
-    small = [f"{name} ({hosts})" for name, hosts in verdict.unjudged.items()]
-    if small:
-        remarks.append(f"Too few hosts alike to judge any: {'; '.join(small)}.")
-    remarks += [f"{one[0].upper()}{one[1:]}." for one in map(uneven_text, verdict.uneven)]
+    said = [unjudged_text(*one) for one in verdict.unjudged.items()]
+    said += map(uneven_text, verdict.uneven)
+    remarks += [f"{one[0].upper()}{one[1:]}." for one in said]
     paths = [_with_golden(path, golden) for path in paths]
     return FleetView(
         name=index.plan if index else shown(name_of(place)),
