@@ -5,13 +5,13 @@ import importlib.util
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import tomllib
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -107,11 +107,12 @@ def test_another_file_of_a_locked_version_is_refused(tmp_path: Path) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert digest not in hashes
     text = (ROOT / "tools/bootstrap").read_text()
-    (function,) = re.findall(r"^pip\(\) \{.*\}$", text, re.MULTILINE)
-    assert text.count("pip install --require-hashes") == 1
-    install = f"install --require-hashes --no-index --find-links {tmp_path} --target {tmp_path}/to"
+    (functions,) = re.findall(r"^pip\(\) .*?^locked\(\) .*?^}$", text, re.MULTILINE | re.DOTALL)
+    options = f"--no-index --find-links {tmp_path} --target {tmp_path}/to"
+    # The environment's own pip stays as it is.
+    script = f"venv={ROOT}/.venv\n{functions}\nsed() {{ :; }}; locked {options} annotated-types"
     done = subprocess.run(
-        ["bash", "-c", f"venv={ROOT}/.venv\n{function}\npip {install} annotated-types"],
+        ["bash", "-c", script],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode != 0

@@ -4,7 +4,8 @@ offline.py DIST BUILD [PYTHON...]
 
 For each wheel of tierscope in DIST and each version of Python (3.10 and so on) it collects what the
 wheel needs from the package index, and pip, into a folder of BUILD, each with a hash of
-tools/lock.txt, adds checksums and packaging/install-offline, and writes the folder to DIST as a tar.
+tools/lock.txt, adds checksums and packaging/install-offline, and writes the folder to DIST as a
+tar.
 Where the folder lacks something that the wheel needs, it exits with an error.
 """
 
