@@ -2,6 +2,7 @@
 
 licences.py OUT VERSION JEMALLOC_VERSION --sysroot FOLDER   of what tools/sysroot made
 licences.py OUT VERSION JEMALLOC_VERSION FILE...            of the packages that have these files
+licences.py check WHEEL                                     refuses a wheel that lacks one
 
 OUT gets licenses/linked/LIBRARY.txt and sboms/tierscope.cdx.json (CycloneDX), for the wheel's
 dist-info (PEP 639, PEP 770). jemalloc's text comes from its build. Needs Python alone, since pip
@@ -12,6 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,7 +118,22 @@ def main(out: Path, version: str, jemalloc: str, found: Found) -> None:
     (lists / "tierscope.cdx.json").write_text(json.dumps(document, indent=1) + "\n")
 
 
+def lacking(wheel: Path) -> list[str]:
+    """Return the libraries of a wheel without version or licence."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (listed,) = (name for name in names if name.endswith(".dist-info/sboms/tierscope.cdx.json"))
+        parts = json.loads(archive.read(listed))["components"]
+        texts = {Path(name).stem: archive.read(name) for name in names if "/linked/" in name}
+    without = {part["name"] for part in parts if not part.get("version")}
+    return sorted(without | {part["name"] for part in parts if not texts.get(part["name"])})
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["check"]:
+        if _lacks := lacking(Path(sys.argv[2])):
+            sys.exit(f"licences: {sys.argv[2]} has no licence or version of {', '.join(_lacks)}")
+        sys.exit()
     _out, _version, _jemalloc, *_rest = sys.argv[1:]
     _sysroot = _rest[:1] == ["--sysroot"]
     main(
