@@ -20,14 +20,14 @@ run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measur
 	$(BIN)/tierscope run quick
 	@command -v tierscope >/dev/null || echo "tierscope without its path, in this shell: export PATH=$(abspath $(BIN)):\$$PATH" >&2
 
-$(BUILD)/.measures: tools/bootstrap tools/constraints.txt pyproject.toml $(ENGINE_SOURCES)
+$(BUILD)/.measures: tools/bootstrap tools/lock.txt pyproject.toml $(ENGINE_SOURCES)
 	@tools/bootstrap --measure $(VENV) $(BUILD)/engine
 	@touch $@
 
 build: $(BUILD)/.installed ## System packages, virtual environment, engine
 
 # System packages and the virtual environment with everything that builds, tests and lints.
-$(BUILD)/.environment: tools/bootstrap tools/constraints.txt pyproject.toml
+$(BUILD)/.environment: tools/bootstrap tools/lock.txt pyproject.toml
 	tools/bootstrap $(VENV)
 	@mkdir -p $(BUILD) && touch $@
 
@@ -76,8 +76,9 @@ $(BUILD)/.tests: $(if $(and $(SOURCES_TESTED),$(BUILT)),,$(BUILD)/.installed) $(
 fast: $(BUILD)/.installed ## What the change since BASE touches, in a minute: format, types, the nearest tests
 	$(BIN)/python tools/fast.py $(BASE)
 
-lock: $(BUILD)/.environment ## Write the versions that are installed here to tools/constraints.txt
-	$(BIN)/pip freeze --disable-pip-version-check --exclude-editable --exclude tierscope > tools/constraints.txt
+lock: $(BUILD)/.environment ## Write versions and hashes of what pyproject.toml asks for; UPGRADE=--upgrade: the newest
+	PIP_CONSTRAINT=tools/lock.txt $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --group lock
+	PATH=$(BIN):$$PATH $(BIN)/python tools/lock.py $(UPGRADE)
 
 # The GPU part is tested by gpu-tests and on GPUs. The installed build comes first because it builds
 # jemalloc for all.

@@ -1,7 +1,8 @@
 """What several tests need: an engine that misbehaves on demand, and a machine to plan for."""
 
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,19 @@ def fake_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[st
 
     use()
     return use
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture(autouse=True)

@@ -25,10 +25,10 @@ def tierscope(*arguments: str, **environment: str) -> "subprocess.CompletedProce
     return forked.tierscope(*arguments, environment=environment)
 
 
-def refusal(*arguments: str) -> str:
+def refusal(*arguments: str, status: int = 2) -> str:
     """Return the one line of a refused request."""
     answer = tierscope(*arguments)
-    assert answer.returncode == 2
+    assert answer.returncode == status
     assert answer.stdout == ""
     (line,) = answer.stderr.splitlines()
     return line
@@ -247,7 +247,7 @@ def test_an_internal_error_is_one_line(fake_engine: Fake, monkeypatch: pytest.Mo
     answer = subprocess.run(
         [sys.executable, "-c", code, "latency"], capture_output=True, text=True, check=False
     )
-    assert answer.returncode == 1
+    assert answer.returncode == 4
     (line,) = answer.stderr.splitlines()
     assert "internal error, please report it: ZeroDivisionError" in line
 
@@ -260,12 +260,14 @@ def test_a_reader_that_leaves_is_no_error(fake_engine: Fake) -> None:
         check=False,
     )
     assert answer.stderr == ""
+    command = ["bash", "-o", "pipefail", "-c", '"$@" | true', "bash", *PROGRAM, "list", "--json"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 4
 
 
 def test_output_that_cannot_be_written_is_one_line(fake_engine: Fake) -> None:
     command = ["sh", "-c", '"$@" > /dev/full', "sh", *PROGRAM, "doctor"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.returncode == 1
+    assert answer.returncode == 4
     (line,) = answer.stderr.splitlines()
     assert "the output could not be written: No space left on device" in line
 
@@ -276,7 +278,7 @@ def test_output_that_cannot_be_written_is_one_line(fake_engine: Fake) -> None:
 def test_a_closed_output_is_told(fake_engine: Fake, words: list[str]) -> None:
     command = ["sh", "-c", '"$@" >&-', "sh", *PROGRAM, *words]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.returncode == 1
+    assert answer.returncode == 4
     assert answer.stderr.splitlines()[-1].startswith(
         "tierscope: the output could not be written: standard output is closed"
     )
@@ -390,31 +392,19 @@ def test_bundle_hides_the_host(tmp_path: Path, fake_engine: Fake) -> None:
         assert json.loads(content.readline())["host"] != os.uname().nodename
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if answer.returncode != 0:
-        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_a_full_disk_is_refused_before_anything_is_measured(
     small_disk: Path, fake_engine: Fake
 ) -> None:
     (small_disk / "ballast").write_bytes(b"x" * (64 << 10))
-    assert "No space left on device" in refusal(*SMALL, "--out", str(small_disk))
+    said = refusal(*SMALL, "--out", str(small_disk), status=4)
+    assert "No space left on device" in said
     assert not list(small_disk.glob("*.jsonl"))
 
 
 def test_a_disk_that_fills_up_keeps_what_was_measured(small_disk: Path, fake_engine: Fake) -> None:
     # The plan in the header takes about 20 KiB of the 64, each result half a KiB.
     answer = tierscope("latency", "--size", "4k..256k+4k", "--out", str(small_disk))
-    assert answer.returncode == 1
+    assert answer.returncode == 4
     (line,) = answer.stderr.splitlines()
     assert "No space left on device; what was finished before is kept" in line
     run = read_run(run_file(small_disk))
@@ -490,7 +480,7 @@ def test_a_full_disk_leaves_the_report_that_was_there(
     page = small_disk / "page.html"
     page.write_text("the old one")
     (small_disk / "ballast").write_bytes(b"x" * (56 << 10))
-    assert "No space left on device" in refusal("report", "-o", str(page))
+    assert "No space left on device" in refusal("report", "-o", str(page), status=4)
     assert page.read_text() == "the old one"
     assert sorted(path.name for path in small_disk.iterdir()) == ["ballast", "page.html"]
 

@@ -210,7 +210,7 @@ def test_a_disk_that_is_full_before_the_header_keeps_nothing_and_says_so(
         RunWriter.create(tmp_path / "run.jsonl", synthetic.header())
     said = f"the run cannot be written to {tmp_path}: No space left on device; name another"
     assert str(caught.value).startswith(said)
-    assert caught.value.exit_code is ExitCode.REQUEST_WRONG
+    assert caught.value.exit_code is ExitCode.COMMAND_FAILED
     assert list(tmp_path.iterdir()) == []
 
 
@@ -270,7 +270,7 @@ def test_no_room_is_one_line(words: list[str], kept: Path, tmp_path: Path) -> No
     out = tmp_path / "out"
     out.write_text("before")
     done = limited(*(word.replace("OUT", str(out)) for word in words))
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert done.stderr.count(b"\n") == 1
     assert b"File too large" in done.stderr
     assert b"internal error" not in done.stderr

@@ -202,7 +202,7 @@ def test_help_is_what_the_script_begins_with(folder: Path) -> None:
 
 def test_needs_come_from_the_wheels_tags(folder: Path) -> None:
     text = (folder / "needs").read_text()
-    assert text == f"version=1.0\npython={PYTHON}\nmachine={MACHINE}\nglibc=2.28\n"
+    assert text == f"python={PYTHON}\nmachine={MACHINE}\nglibc=2.28\n"
 
 
 def test_a_wheel_runs_with_the_oldest_libc_of_its_tags(offline: ModuleType, tmp_path: Path) -> None:

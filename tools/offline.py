@@ -3,9 +3,10 @@
 offline.py DIST BUILD [PYTHON...]
 
 For each wheel of tierscope in DIST and each version of Python (3.10 and so on) it collects what the
-wheel needs from the package index, and pip, into a folder of BUILD, adds checksums and
-packaging/install-offline, and writes the folder to DIST as a tar. Where the folder lacks something
-that the wheel needs, it exits with an error.
+wheel needs from the package index, and pip, into a folder of BUILD, each with a hash of
+tools/lock.txt, adds checksums and packaging/install-offline, and writes the folder to DIST as a
+tar.
+Where the folder lacks something that the wheel needs, it exits with an error.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.parser import BytesParser
 from pathlib import Path
@@ -98,25 +100,58 @@ def collect(wheel: Path, python: str, machine: str, folder: Path) -> None:
     command += ["--only-binary=:all:", "--python-version", python, "--dest", str(wheels)]
     older = (f"manylinux2014_{machine}", f"manylinux_2_5_{machine}")
     command += [f"--platform={name}" for name in (*platforms, *older)]
-    subprocess.run([*command, f"{wheel}[{','.join(EXTRAS)}]", "pip"], check=True)
+    own = wheels / wheel.name
+    shutil.copy(wheel, own)
+    asked = folder / "asked.txt"
+    lines = [f"tierscope[{','.join(EXTRAS)}] @ {own.resolve().as_uri()} --hash=sha256:{_sum(own)}"]
+    # pip takes requirements' markers for the Python that it runs with.
+    constraints = [f"{one.name}{one.specifier} {hashes}" for one, hashes in locked(python, machine)]
+    (folder / "locked.txt").write_text("\n".join(constraints))
+    asked.write_text("\n".join([*lines, *(one for one in constraints if one.startswith("pip=="))]))
+    command += ["--require-hashes", "--constraint", str(folder / "locked.txt")]
+    subprocess.run([*command, "--requirement", str(asked)], check=True)
+    for made in (asked, folder / "locked.txt"):
+        made.unlink()
     finish(folder, python, machine)
+
+
+def locked(python: str, machine: str) -> Iterator[tuple[Requirement, str]]:
+    """Yield what tools/lock.txt has for a Python and a machine, with the options for its hashes."""
+    there = {
+        "python_version": python, "python_full_version": f"{python}.0",
+        "platform_machine": machine, "sys_platform": "linux", "os_name": "posix",
+    }  # fmt: skip
+    lines = (ROOT / "tools/lock.txt").read_text().replace("\\\n", " ").splitlines()
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        text, _, hashes = line.partition("--hash")
+        one = Requirement(text)
+        if one.marker is None or one.marker.evaluate(there):
+            yield one, f"--hash{hashes}"
 
 
 def finish(folder: Path, python: str, machine: str) -> None:
     """Check a folder's wheels, and add what belongs beside them."""
     wheels = check(folder / "wheels", python, machine)
     glibc = max(wheel.glibc for wheel in wheels.values())
-    version = wheels[canonicalize_name("tierscope")].version
-    (folder / "needs").write_text(
-        f"version={version}\npython={python}\nmachine={machine}\nglibc=2.{glibc}\n"
+    (folder / "needs").write_text(f"python={python}\nmachine={machine}\nglibc=2.{glibc}\n")
+    (folder / "requirements.txt").write_text(
+        "".join(
+            f"{parse_wheel_filename(path.name)[0]}=={parse_wheel_filename(path.name)[1]} "
+            f"--hash=sha256:{_sum(path)}\n"
+            for path in sorted((folder / "wheels").glob("*.whl"))
+            if not path.name.startswith("pip-")
+        )
     )
     shutil.copy(ROOT / "packaging/install-offline", folder / "install")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    sums = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}\n"
-        for path in files
-    ]
+    sums = [f"{_sum(path)}  {path.relative_to(folder)}\n" for path in files]
     (folder / "SHA256SUMS").write_text("".join(sums))
+
+
+def _sum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def pack(folder: Path, archive: Path) -> None:

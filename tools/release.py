@@ -5,6 +5,7 @@ release.py finish DIST     writes the SBOM (CycloneDX) and SHA256SUMS beside the
 """
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 ROOT = Path(__file__).parent.parent
+SBOM = ".dist-info/sboms/tierscope.cdx.json"
+"""What each wheel has (tools/licences.py)."""
 _HEADING = re.compile(r"^## (\S+) \((.+)\)$", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -69,20 +72,19 @@ def sbom(version: str, wheels: Iterable[Path]) -> str:
 
 
 def _libraries(wheels: Iterable[Path]) -> Iterator[Component]:
-    """Yield what the wheels' engines are linked with, as each wheel lists it, and jemalloc."""
-    listed = set[str]()
+    """Yield what the wheels carry, as each wheel lists it; jemalloc with its archive's hash."""
+    found: dict[str, Component] = {}
     for path in wheels:
         with zipfile.ZipFile(path) as wheel:
-            listed.update(wheel.read("tierscope/_licences/packages.txt").decode().splitlines())
-    for line in sorted(listed):
-        name, _, version = line.partition(" ")
-        yield _component(name, version, PackageURL("deb", "debian", name, version))
+            (name,) = (name for name in wheel.namelist() if name.endswith(SBOM))
+            listed: Bom = Bom.from_json(json.loads(wheel.read(name)))  # type: ignore[attr-defined]
+        found |= {str(part.purl): part for part in listed.components}
     bootstrap = (ROOT / "tools/bootstrap").read_text()
-    (archive,) = re.findall(r"^jemalloc_archive=jemalloc_([\d.]+)\.orig", bootstrap, re.MULTILINE)
     (digest,) = re.findall(r"^jemalloc_sha256=(\w+)", bootstrap, re.MULTILINE)
-    found = _component("jemalloc", archive, PackageURL("generic", None, "jemalloc", archive))
-    found.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest))
-    yield found
+    for purl, part in sorted(found.items()):
+        if purl.startswith("pkg:generic/jemalloc@"):
+            part.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest))
+        yield part
 
 
 def _python_packages() -> Iterator[Component]:

@@ -4,10 +4,10 @@
 #   slurm.conf:  Prolog=/etc/tierscope/health-check.sh    (or Epilog=)
 #
 # Status 1, upon which Slurm drains the node, only where all of a figure's confidence interval misses
-# its golden value, and other programs did not disturb it. What is inconclusive is measured again for
-# as long as the key 'again' of golden.yaml says. Otherwise 0, and 2 for a mistake in health.yaml or
-# golden.yaml. In a prolog or epilog that is 0, too, since Slurm drains upon any other status: a typo
-# must not drain a cluster.
+# its golden value, other programs did not disturb it, and the figure can be named. What is
+# inconclusive is measured again for as long as the key 'again' of golden.yaml says. Otherwise 0, and 2
+# for a mistake in health.yaml or golden.yaml. In a prolog or epilog that is 0, too, since Slurm drains
+# upon any other status: a typo or a full disk must not drain a cluster.
 # For nodes that one job has for itself; other jobs on a node take the bandwidth that is measured.
 
 tierscope=${TIERSCOPE:-/usr/local/bin/tierscope}
@@ -43,6 +43,8 @@ timeout --kill-after=1 "$(left)" "$tierscope" check "$run" --expect "$settings/g
   >"$work/check" 2>&1
 status=$?
 verdicts=$(grep -vE '^$|^  met ' "$work/check" | tr -s ' \n' ' ')
+# Python ends with status 1, too, where tierscope cannot start.
+grep -q '^  missed ' "$work/check" || [ "$status" -ne 1 ] || status='1 and no verdict'
 case $status in
   0) exit 0 ;;
   1) say "golden values missed: $verdicts"; exit 1 ;;

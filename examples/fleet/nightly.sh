@@ -4,7 +4,8 @@
 #   crontab:  15 3 * * *  /etc/tierscope/nightly.sh --profile quick
 #
 # Arguments are those of 'tierscope run'. The first run becomes the golden one; another takes its
-# place with 'tierscope tag RUN golden'. Status 1 where something is slower than the golden run.
+# place with 'tierscope tag RUN golden'. Status 1 where something is slower than the golden run, and
+# 4 where this could not be found out; any other status is tierscope's.
 
 set -euo pipefail
 tierscope=${TIERSCOPE:-tierscope}
@@ -13,7 +14,12 @@ textfiles=${TIERSCOPE_TEXTFILES:-/var/lib/prometheus/node-exporter} # Debian's, 
 nights=14
 host=$(hostname -s)
 
-"$tierscope" run "$@" >/dev/null
+# Only the comparison below says that something is slower.
+not_compared() { [ "$1" -ne 1 ] || exit 4; }
+trap 'not_compared $?' EXIT
+
+# With status 1 a measurement failed; the others are compared.
+"$tierscope" run "$@" >/dev/null || { status=$?; [ "$status" -eq 1 ] || exit "$status"; }
 "$tierscope" tag last nightly >/dev/null
 "$tierscope" export last --prometheus "$textfiles/tierscope.prom" >/dev/null
 
@@ -27,6 +33,8 @@ runs=$("$tierscope" query "$nightly and not list_contains(tags, 'golden')
 [ -z "$runs" ] && exit 0 # the first night
 
 # Names of runs have no spaces.
+status=0
 # shellcheck disable=SC2086
 "$tierscope" compare golden $runs -o "$pages/$host.html" || status=$?
-exit "${status:-0}"
+trap - EXIT
+exit "$status"

@@ -80,7 +80,8 @@ class Cluster:
         deadline = time.monotonic() + _JOB_S
         while True:
             shown = self.run("scontrol", "show", "job", "--oneliner", job).stdout
-            facts = dict(word.split("=", 1) for word in shown.split() if "=" in word)
+            (first,) = (line for line in shown.splitlines() if line.startswith(f"JobId={job} "))
+            facts = dict(word.split("=", 1) for word in first.split() if "=" in word)
             if facts["JobState"] in _ENDED:
                 break
             if time.monotonic() > deadline:

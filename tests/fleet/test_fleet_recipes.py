@@ -1,5 +1,6 @@
 """The scripts of examples/fleet: they do what their first lines say, also where something fails."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -218,7 +219,7 @@ def test_a_job_with_a_typo_in_golden_values_drains_nothing(tmp_path: Path) -> No
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "golden.yaml:2: rule 'node:7 -> node:0 read: >= 1 GB/s'" in done.stderr
-    assert (tmp_path / "fleet-7/drain.txt").read_text() == ""
+    assert not [*tmp_path.glob("fleet-7/drain.*")]
 
 
 def test_what_is_measured_is_not_in_the_way_of_others(tmp_path: Path) -> None:
@@ -230,3 +231,220 @@ def test_what_is_measured_is_not_in_the_way_of_others(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0
     assert "not judged" in done.stderr
+
+
+FULL = "dd if=/dev/zero of={folder}/ballast bs=4k 2>/dev/null"
+"""Takes what is left of a file system."""
+
+
+class TestNothingIsSaidAboutTheMachine:
+    """What goes wrong in the command itself, and not in the machine, drains no host."""
+
+    @pytest.fixture
+    def golden(self, tmp_path: Path) -> Path:
+        """Rules that the hosts of ``run_files`` meet, but for the last."""
+        file = tmp_path / "golden.yaml"
+        file.write_text('rules:\n  - "node:0 -> node:0 read: >= 180 GB/s"\n')
+        return file
+
+    def qualify(self, folder: Path, golden: Path, **environment: object) -> tuple[int, str, Path]:
+        """Qualify a job's nodes by what lies in ``measured``."""
+        program(folder / "srun", f'cp -r {folder}/measured/. "${{@: -1}}"')
+        done = run(
+            "qualify.sbatch", "--profile", "quick", folder=folder, GOLDEN=golden, SLURM_JOB_ID=7,
+            PATH=f"{folder}:{os.environ['PATH']}", **{"OUT": folder / "fleet", **environment},
+        )  # fmt: skip
+        return done.returncode, done.stderr, folder / "fleet"
+
+    def check(self, folder: Path, *words: object) -> "subprocess.CompletedProcess[str]":
+        command = ["fleet", "check", folder, *words]
+        return subprocess.run(
+            [str(TIERSCOPE), *map(str, command)], capture_output=True, text=True, timeout=300
+        )
+
+    def damage(self, folder: Path) -> None:
+        """Damage n1's run file, give n2's a later version, cut n3's, empty n4's, remove n5's."""
+        hosts = folder / "hosts"
+        lines = (hosts / "n1.jsonl").read_text().splitlines(keepends=True)
+        (hosts / "n1.jsonl").write_text("".join([lines[0], "{broken\n", *lines[2:]]))
+        header, rest = (hosts / "n2.jsonl").read_text().split("\n", 1)
+        later = {**json.loads(header), "version": 99}
+        (hosts / "n2.jsonl").write_text(f"{json.dumps(later)}\n{rest}")
+        (hosts / "n3.jsonl").write_text("".join(lines[:2]).replace('"n1"', '"n3"'))
+        (hosts / "n4.jsonl").write_text("")
+        (hosts / "n5.jsonl").unlink()
+
+    @pytest.mark.parametrize("slow", [True, False])
+    def test_files_that_cannot_be_read_drain_nobody(
+        self, tmp_path: Path, golden: Path, slow: bool
+    ) -> None:
+        run_files(tmp_path / "measured", 20)
+        if not slow:
+            shutil.rmtree(tmp_path / "measured")
+            run_files(tmp_path / "measured", 21)
+            (tmp_path / "measured/hosts/n21.jsonl").unlink()
+        self.damage(tmp_path / "measured")
+        status, said, made = self.qualify(tmp_path, golden, MOST_DRAINED="20%")
+        assert status == (1 if slow else 3), said
+        drained = (made / "drain.txt").read_text() if slow else ""
+        assert (made / "drain.txt").exists() == slow
+        assert drained.count("\n") == slow
+        assert ("NodeName=n20 " in drained) == slow
+        line = self.check(made, "--expect", golden, "--drain", "--most-drained", "20%").stderr
+        missing = "n5" if slow else "n[5,21]"
+        for host, why in {
+            "n1": "hosts/n1.jsonl:2: ", "n2": "version 99; this one reads", "n3": "partial",
+            missing: "its run file is missing",
+        }.items():  # fmt: skip
+            assert f"{host} (not judged: " in line
+            assert why in line.split(f"{host} (not judged: ")[1].split("; n")[0]
+        assert "n4 (not judged: " in line
+        assert not [*made.glob("drain.part")]
+
+    def test_a_host_that_only_failed_is_drained_by_nobody(self, tmp_path: Path) -> None:
+        """Its engine crashed, MPI did not start, its disk was full: none is the hardware."""
+        run_files(tmp_path, 12)
+        index = json.loads((tmp_path / "fleet.json").read_text())
+        (tmp_path / "hosts/n12.jsonl").unlink()
+        states = {"n10": "failed", "n11": "lost", "n12": "cannot"}
+        for host in index["hosts"]:
+            if state := states.get(host["host"]):
+                host.update(state=state, reason="the engine ended by SIGSEGV")
+        (tmp_path / "fleet.json").write_text(json.dumps(index))
+        done = self.check(tmp_path, "--drain")
+        assert (done.returncode, done.stdout) == (3, "")
+        for host, state in states.items():
+            assert f"{host} (not judged: {state}: the engine ended by SIGSEGV)" in done.stderr
+
+    def test_a_full_disk_is_no_verdict(
+        self, tmp_path: Path, golden: Path, small_disk: Path
+    ) -> None:
+        run_files(tmp_path / "measured", 12)
+        made = tmp_path / "made"
+        shutil.copytree(tmp_path / "measured", made)
+        assert self.check(made, "--expect", golden, "--most-drained", "10%").returncode == 1
+        (small_disk / "ballast").write_bytes(b"x" * (64 << 10))
+        junit = self.check(made, "--expect", golden, "--junit", small_disk / "check.xml")
+        assert junit.returncode == 4, junit.stderr
+        assert "No space left on device" in junit.stderr
+        for file in made.glob("*.parquet"):
+            file.unlink()
+        words = f"ulimit -f 1; exec {TIERSCOPE} fleet check {made} --drain"
+        gathered = subprocess.run(["bash", "-c", words], capture_output=True, text=True)
+        assert (gathered.returncode, gathered.stdout) == (4, "")
+        assert "the tables cannot be made: File too large; make room" in gathered.stderr
+
+    def test_a_job_on_a_full_disk_drains_nothing(self, tmp_path: Path, golden: Path) -> None:
+        run_files(tmp_path / "measured", 12)
+        # From the second check on nothing can be written: not the commands that drain.
+        limited = program(
+            tmp_path / "limited",
+            f'[[ "$*" != *--drain* ]] || ulimit -f 0\nexec {TIERSCOPE} "$@"',
+        )
+        status, said, made = self.qualify(tmp_path, golden, TIERSCOPE=limited, MOST_DRAINED="10%")
+        assert status == 1, said
+        assert "No usable temporary directory" in said
+        assert not [*made.glob("drain.*")]
+
+    @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "| true"])
+    def test_output_that_nobody_gets_is_no_verdict(
+        self, tmp_path: Path, golden: Path, redirection: str
+    ) -> None:
+        run_files(tmp_path / "fleet", 12)
+        check = f"{TIERSCOPE} check {tmp_path}/fleet/hosts/n12.jsonl --expect {golden}"
+        of_fleet = f"{TIERSCOPE} fleet check {tmp_path}/fleet --drain --most-drained 10%"
+        for command in (check, of_fleet):
+            for words, expected in ((command, 1), (f"{command} {redirection}", 4)):
+                done = subprocess.run(
+                    ["bash", "-o", "pipefail", "-c", words], capture_output=True, text=True
+                )
+                assert done.returncode == expected, done.stderr
+
+    def test_an_internal_error_is_no_verdict(self, tmp_path: Path, golden: Path) -> None:
+        run_files(tmp_path / "fleet", 12)
+        code = (
+            "import tierscope.analysis.expect as e, tierscope.fleet.outliers as o\n"
+            "e.check = o.outliers_of = lambda *a, **k: 1 / 0\n"
+            "from tierscope.cli.main import main; main()"
+        )
+        python = [ROOT / ".venv/bin/python", "-c", code]
+        for words in (
+            ["check", tmp_path / "fleet/hosts/n12.jsonl", "--expect", golden],
+            ["fleet", "check", tmp_path / "fleet", "--drain"],
+        ):
+            done = subprocess.run([*python, *words], capture_output=True, text=True)
+            assert (done.returncode, done.stdout) == (4, "")
+            assert "internal error" in done.stderr
+            assert done.stderr.count("\n") == 1
+
+    def health(
+        self, folder: Path, how: str, **environment: object
+    ) -> "subprocess.CompletedProcess[str]":
+        """The health check of a slow node as ``how`` checks it."""
+        run_files(folder / "made", 1)
+        settings = folder / "settings"
+        settings.mkdir()
+        (settings / "health.yaml").write_text(PLAN)
+        (settings / "golden.yaml").write_text('rules:\n  - "node:0 -> node:0 read: >= 9 TB/s"\n')
+        text = (
+            f'[ "$1" = check ] || {{ cp {folder}/made/hosts/n1.jsonl "${{@: -1}}"; exit; }}\n{how}'
+        )
+        return run(
+            "health-check.sh", folder=folder, TIERSCOPE=program(settings / "tierscope", text),
+            TIERSCOPE_HEALTH=settings, TIERSCOPE_LONGEST=60, **environment,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("how", "why"),
+        [
+            ("ulimit -f 0; exec {tierscope} \"$@\"", "status 4"),
+            ("exit 1", "status 1 and no verdict"),
+            ("PYTHONHOME=/nowhere exec {python} -m tierscope", "status 1 and no verdict"),
+            ("exec {tierscope} \"$@\" >&-", "status 4"),
+            ('head -c 300 "$2" > x; mv x "$2"; exec {tierscope} "$@"', "holds no run"),
+            ('sed -i \'1s/"version":[0-9]*/"version":99/\' "$2"; exec {tierscope} "$@"', "99"),
+        ],
+        ids=["no space", "silent", "no Python", "closed", "damaged", "later version"],
+    )  # fmt: skip
+    def test_a_health_check_that_fails_leaves_the_node(
+        self, tmp_path: Path, how: str, why: str
+    ) -> None:
+        python = ROOT / ".venv/bin/python"
+        how = how.format(tierscope=TIERSCOPE, python=python)
+        done = self.health(tmp_path, how, SLURM_JOB_ID=7)
+        assert done.returncode == 0, done.stderr
+        assert "not judged" in done.stderr
+        assert why in done.stderr
+
+    def test_a_health_check_on_a_full_disk_leaves_the_node(
+        self, tmp_path: Path, small_disk: Path
+    ) -> None:
+        how = f'{FULL.format(folder=small_disk)}; exec {TIERSCOPE} "$@"'
+        done = self.health(tmp_path, how, TMPDIR=small_disk)
+        assert done.returncode == 0, done.stderr
+        assert "not judged" in done.stderr
+        (small_disk / "ballast").unlink()
+
+    def test_the_same_node_goes_where_nothing_fails(self, tmp_path: Path) -> None:
+        done = self.health(tmp_path, f'exec {TIERSCOPE} "$@"', SLURM_JOB_ID=7)
+        assert done.returncode == 1, done.stderr
+        assert "golden values missed: " in done.stderr
+
+    @pytest.mark.parametrize(
+        ("fails", "expected"),
+        [("run:3", 3), ("run:2", 2), ("tag:1", 4), ("export:4", 4), ("compare:4", 4)],
+    )
+    def test_a_night_without_a_comparison_is_not_slower(
+        self, tmp_path: Path, fails: str, expected: int
+    ) -> None:
+        (tmp_path / "plan.yaml").write_text(PLAN)
+        command, status = fails.split(":")
+        text = f'[ "$1" != {command} ] || exit {status}\nexec {TIERSCOPE} "$@"'
+        places = {"TIERSCOPE_PAGES": tmp_path, "TIERSCOPE_TEXTFILES": tmp_path}
+        if command == "compare":
+            assert run("nightly.sh", "plan.yaml", folder=tmp_path, **places).returncode == 0
+        done = run(
+            "nightly.sh", "plan.yaml", folder=tmp_path,
+            TIERSCOPE=program(tmp_path / "fails", text), **places,
+        )  # fmt: skip
+        assert done.returncode == expected, done.stderr

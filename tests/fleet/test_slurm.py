@@ -110,6 +110,45 @@ def test_a_job_qualifies_its_nodes_and_slurm_takes_the_drain_commands(
     slurm.run("scontrol", "update", "NodeName=node[1-3]", "State=RESUME")
 
 
+def test_parts_of_a_heterogeneous_job_are_judged_together(slurm: Cluster, fake: None) -> None:
+    slurm.wait_for(**dict.fromkeys(NODES, "idle"))
+    status, said = slurm.batch(
+        "--nodes=1", "--exclusive", "--ntasks-per-node=1", ":", "--nodes=2", "--exclusive",
+        "--ntasks-per-node=1", RECIPES / "qualify.sbatch", "plan.yaml",
+        TIERSCOPE=TIERSCOPE, OUT="parts",
+    )  # fmt: skip
+    out = slurm.folder / "parts"
+    assert status == 0, said
+    first, others = states(out / "0"), states(out / "1")
+    assert (len(first), len(others)) == (1, 2)
+    assert first | others == dict.fromkeys(NODES, "measured")
+    assert "3 hosts" in (out / "report.html").read_text()
+    assert not [*out.glob("drain.*")]
+
+
+def test_a_step_beside_another_one_needs_overlap(slurm: Cluster, fake: None) -> None:
+    slurm.wait_for(**dict.fromkeys(NODES, "idle"))
+    options = "--mpi=pmix --ntasks-per-node=1 --cpu-bind=none"
+    measure = f"{TIERSCOPE} fleet run plan.yaml --out"
+    job = slurm.folder / "beside.sbatch"
+    job.write_text(
+        f"""#!/bin/bash
+srun --ntasks-per-node=1 --exclusive --cpus-per-task={os.cpu_count()} sleep 1000 &
+sleep 2
+srun --immediate=2 {options} {measure} waits
+echo "without: $?"
+srun --overlap {options} {measure} beside
+echo "with: $?"
+kill %1
+"""
+    )
+    _, said = slurm.batch("--nodes=3", "--exclusive", "--ntasks-per-node=1", job)
+    assert "with: 0" in said, said
+    assert "without: 0" not in said
+    assert not (slurm.folder / "waits").exists()
+    assert states(slurm.folder / "beside") == dict.fromkeys(NODES, "measured")
+
+
 def test_mpich_runs_under_srun_by_pmi2(slurm: Cluster, fake: None) -> None:
     slurm.wait_for(**dict.fromkeys(NODES, "idle"))
     step = ["srun", "--mpi=pmi2", "--nodes=3", "--ntasks-per-node=1", "--cpu-bind=none"]

@@ -334,7 +334,7 @@ def test_a_record_that_does_not_fit_leaves_those_before_it(
         writer.add(records[1])
     monkeypatch.undo()
     writer.close()
-    assert caught.value.exit_code is ExitCode.SOMETHING_FAILED
+    assert caught.value.exit_code is ExitCode.COMMAND_FAILED
     assert read_run(path).measurements == records[:1]
     assert path.read_bytes().endswith(b"\n")
 

@@ -10,7 +10,7 @@ from tierscope.cli import options
 from tierscope.cli.commands import alloc_entries
 from tierscope.cli.output import STDOUT, Output
 from tierscope.cli.parsing import LazyGroup, WithProgram
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import UserError
 
 
 @click.group(cls=LazyGroup, entries=alloc_entries(), context_settings=options.SETTINGS)
@@ -195,5 +195,5 @@ def _start_program(
     if statistics:
         from tierscope.runs.output import write_output
 
-        write_output(statistics, "", "--json", ExitCode.SOMETHING_FAILED)
+        write_output(statistics, "", "--json")
     become(program, command, environment)

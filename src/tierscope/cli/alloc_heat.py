@@ -96,7 +96,7 @@ def heat(
 
     output.emit(heat_json(command, took, found, slow, rules), tables, indent=2)
     if out is not None:
-        write_output(out, rules, "--out", ExitCode.SOMETHING_FAILED)
+        write_output(out, rules, "--out")
         output.say(f"{counted(len(slow), 'rule')} in {out}")
     return status
 

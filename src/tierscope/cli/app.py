@@ -65,7 +65,7 @@ def app(context: click.Context) -> None:
       tierscope latency --size 4k..1g
 
     Exit status: 0 measured, 1 something failed, 2 the request was wrong, 3 nothing could be
-    measured, 130 interrupted.
+    measured, 4 the command itself failed, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -62,7 +62,8 @@ def check(
     figure.
 
     Exit status: 0 all rules are met, 1 one is missed, 2 the file is wrong; a rule that matches
-    nothing is a mistake of the file, 3 none is missed, but one is inconclusive or not measured.
+    nothing is a mistake of the file, 3 none is missed, but one is inconclusive or not measured, 4
+    the command failed, as for want of space: nothing is said about the machine.
 
     \b
     Examples:

@@ -120,12 +120,13 @@ def check(
 
     --drain drains hosts of which a figure is slower than its group, or misses its golden value,
     by more than its interval; none at all if these are more than --most-drained of the fleet. Those
-    whose figures were disturbed or not measured, or have the bound within their intervals, it names
-    on stderr as inconclusive.
+    whose figures were disturbed or have the bound within their intervals, and those that were not
+    measured or whose run files cannot be read, it names on stderr with the reason.
 
     Exit status: 0 accepted, 1 a host is slower than its group or misses a golden value, 2 the
     request or a file is wrong: a rule that matches nothing on any host is, and then nothing is
-    drained, 3 nothing worse than inconclusive: not measured in full, or an uneven group.
+    drained, 3 nothing worse than inconclusive: not measured in full, or an uneven group, 4 the
+    command failed, as for want of space: nothing is said about the hosts.
 
     \b
     Examples:

@@ -1,5 +1,6 @@
 """The entry point: turn every error into one line and an exit status."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -8,13 +9,11 @@ from types import FrameType
 
 from tierscope.model.text import printable
 
+_COMMAND_FAILED = 4
 _INTERRUPTED = 130
 _LONGEST = 2000
 """Characters of a message: what it quotes may be of any length."""
-_NOT_WRITTEN = {
-    errno.ENOSPC: os.strerror(errno.ENOSPC),
-    errno.EBADF: "standard output is closed; send it to a file or to /dev/null",
-}
+_CLOSED = "standard output is closed; send it to a file or to /dev/null"
 _SHOW_CURSOR = "\x1b[?25h"
 """Undoes what a progress display does to a terminal."""
 
@@ -26,14 +25,19 @@ def main() -> None:
     # Looking for pydantic's plugins costs time at every start, and none is used here.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _replace_closed_streams()
+    stdout = sys.stdout
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too
 
         status = app.main(prog_name="tierscope", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output left, as head does
+    except (BrokenPipeError, SystemExit) as left:  # the reader of our output left, as head does
+        # Upon a broken pipe click and rich end with status 1; click wraps stdout first.
+        broken = isinstance(left.__context__, BrokenPipeError) or sys.stdout is not stdout
+        if isinstance(left, SystemExit) and not broken:
+            raise
         _drop_output()
-        sys.exit(1)
+        sys.exit(_COMMAND_FAILED)
     except Exception as error:
         status = _explain(error)
     if status == _INTERRUPTED:
@@ -64,7 +68,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 def _explain(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status that goes with it."""
-    from tierscope.model.errors import UserError
+    from tierscope.model.errors import UserError, is_exhausted
 
     if isinstance(error, UserError):
         _say(str(error))
@@ -76,17 +80,29 @@ def _explain(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if os.environ.get("TIERSCOPE_DEBUG"):
         raise error
-    if isinstance(error, OSError) and error.filename is None and error.errno in _NOT_WRITTEN:
-        _say(f"the output could not be written: {_NOT_WRITTEN[error.errno]}")
-        return 1
-    if isinstance(error, OSError) and error.filename is not None:
+    if isinstance(error, MemoryError):
+        _say("there is not enough memory for this")
+    elif not isinstance(error, OSError):
+        _say_internal(error)
+    elif error.filename is not None:
         _say(f"'{error.filename}' cannot be reached: {error.strerror}; name another place")
-        return 2
+        return _COMMAND_FAILED if is_exhausted(error) else 2
+    elif error.errno == errno.EBADF:
+        _say(f"the output could not be written: {_CLOSED}")
+    elif is_exhausted(error):
+        _say(f"the output could not be written: {error.strerror}")
+    elif error.errno == errno.ENOENT:  # tempfile names the directories that it tried
+        _say(f"{error.strerror}; make room, or name another directory with TMPDIR")
+    else:
+        _say_internal(error)
+    return _COMMAND_FAILED
+
+
+def _say_internal(error: Exception) -> None:
     _say(
         f"internal error, please report it: {type(error).__name__}: {error} "
         "(TIERSCOPE_DEBUG=1 shows where)"
     )
-    return 1
 
 
 def _replace_closed_streams() -> None:
@@ -112,4 +128,5 @@ def _say(message: str) -> None:
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]}..."
     # Names in it may be anyone's; none may steer the terminal.
-    sys.stderr.write(f"tierscope: {printable(line, '?')}\n")
+    with contextlib.suppress(OSError):  # where it is full, too, the exit status says the rest
+        sys.stderr.write(f"tierscope: {printable(line, '?')}\n")

@@ -7,7 +7,7 @@ from tierscope.cli import options
 from tierscope.cli.generated import Given, given_options, parameter
 from tierscope.cli.measure import carry_out, fitted, planned, refinement_of, with_verdict
 from tierscope.cli.output import Output
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import UserError
 from tierscope.runs.output import write_output
 from tierscope.suites import core_matrix
 from tierscope.suites.matrix import OPTIONS
@@ -78,7 +78,7 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
     def keep(run: "Run") -> None:
         if hwloc_xml:
             content = with_measured(topology_xml(), run)
-            write_output(hwloc_xml, content, _HWLOC, ExitCode.SOMETHING_FAILED)
+            write_output(hwloc_xml, content, _HWLOC)
             output.say_written("hwloc XML", hwloc_xml)
 
     return carry_out("matrix", plan, topology, output, refinement, show, keep)

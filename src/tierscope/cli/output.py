@@ -82,7 +82,6 @@ class Output:
         ``json`` is the data, or a function that returns text; ``tables`` prints to a console, or is
         the text to print. Tables are printed beside files, too.
         """
-        from tierscope.model.errors import ExitCode
         from tierscope.runs.output import write_output
 
         self.check()
@@ -100,7 +99,7 @@ class Output:
             with detailed(self.verbose):
                 tables(make_console())
         for form, path in self.files():
-            write_output(path, _lines(make[form]()), f"--{form}", ExitCode.SOMETHING_FAILED)
+            write_output(path, _lines(make[form]()), f"--{form}")
             self.say_written(form, path)
 
     def files(self) -> Iterator[tuple[str, Path]]:

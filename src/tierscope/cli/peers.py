@@ -101,7 +101,7 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         why = f"{shown(path)} cannot be written: {error.strerror}"
-        raise UserError(why, ExitCode.SOMETHING_FAILED) from None
+        raise UserError(why, ExitCode.COMMAND_FAILED) from None
 
 
 def _say_first(folder: Path, names: list[str], output: Output) -> None:

@@ -218,7 +218,7 @@ def _watched(
     else:
         show_watched(make_console(sys.stderr), watched)
     for form, path in output.files():
-        write_output(path, f"{text}\n", "--json", ExitCode.SOMETHING_FAILED)
+        write_output(path, f"{text}\n", "--json")
         click.echo(f"{form}: {path}", err=True)
     return status
 

@@ -301,7 +301,7 @@ def rules(out: Path | None, output: Output, **given: Any) -> None:
     if rules is None:
         raise UserError("numa-balancing has no rules; 'tierscope tier presets' says what it does")
     if out is not None:
-        write_output(out, damo_yaml(rules), "--out", ExitCode.SOMETHING_FAILED)
+        write_output(out, damo_yaml(rules), "--out")
     output.emit(lambda: damo_json(rules), None if out else damo_yaml(rules).rstrip("\n"))
 
 

@@ -14,7 +14,6 @@ from tierscope.cli.generated import Given, given_options, parameter
 from tierscope.cli.measure import planned
 from tierscope.cli.output import STDOUT, Output, say_start
 from tierscope.kinds.registry import KINDS
-from tierscope.model.errors import ExitCode
 from tierscope.runs.output import write_output
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def watch(record: str | None, output: Output, **arguments: Given) -> int:
                 run.add(repetition)
     for form, path in output.files():
         content = "".join(f"{line}\n" for line in lines)
-        write_output(path, content, f"--{form}", ExitCode.SOMETHING_FAILED)
+        write_output(path, content, f"--{form}")
         output.say_written(form, path)
     if run is not None:
         _finish(run, output)

@@ -102,7 +102,7 @@ class FleetCheck(Model):
     def inconclusive(self) -> list[Drain]:
         """Return the hosts that are not accepted but not drained either, grouped by reason."""
         drained = self._reasons()
-        doubts: dict[str, str] = {one.host: one.state for one in self.unmeasured}
+        doubts = {one.host: f"not judged: {one.state}: {one.reason}" for one in self.unmeasured}
         for outlier in self.verdict.outliers:
             if outlier.doubt:
                 doubts.setdefault(outlier.host, f"slow {_said(outlier)}: {outlier.doubt}")
@@ -171,10 +171,18 @@ def check_fleet(
     matched: set[tuple[str, str]] = set()
     for number, host in enumerate(hosts if rules else ()):
         told(number, len(hosts))
-        if host.run:
-            found = check(read_run(Path(place) / host.run), rules)
-            matched |= {(one.where, one.rule) for one in found if one.path}
-            unmet += [Unmet(host=host.host, finding=one) for one in found if one.verdict != "met"]
+        if not host.run:
+            continue
+        try:
+            run = read_run(Path(place) / host.run)
+        except UserError as error:  # damaged, or of a later version: no defect of the host
+            if host.state == _MEASURED:
+                unread = {"state": "failed", "reason": str(error)}
+                hosts[number] = host.model_copy(update=unread)
+            continue
+        found = check(run, rules)
+        matched |= {(one.where, one.rule) for one in found if one.path}
+        unmet += [Unmet(host=host.host, finding=one) for one in found if one.verdict != "met"]
     _refuse_unmatched(unmet, matched, {one.host for one in hosts if one.state == _MEASURED})
     return FleetCheck(
         hosts=len(hosts),

@@ -15,7 +15,7 @@ from tierscope.fleet.rows import INDEXED, ROWS, Rows, Told, read_rows, run_files
 from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, TOGETHER
 from tierscope.fleet.together import RepetitionsAtOnce
 from tierscope.model.base import Count, Model
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.outlier import TogetherFigure
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import system_cause
@@ -101,7 +101,8 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"the tables cannot be made: {system_cause(error)}; make room in "
-            f"{tempfile.gettempdir()} (or name another directory with TMPDIR) and in '{out}'"
+            f"{tempfile.gettempdir()} (or name another directory with TMPDIR) and in '{out}'",
+            ExitCode.COMMAND_FAILED,
         ) from None
 
 

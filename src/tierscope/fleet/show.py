@@ -201,9 +201,9 @@ def drain_lines(found: FleetCheck) -> list[str]:
 
 
 def inconclusive_line(doubtful: list[Drain]) -> str:
-    """Return one line that names the hosts that are not drained for want of certainty."""
+    """Return one line that names the hosts that are not drained, since they may be good."""
     hosts = "; ".join(f"{_plain(one.hosts)} ({_plain(one.reason)})" for one in doubtful)
-    return f"inconclusive, not drained: {hosts}"
+    return f"inconclusive or not judged, not drained: {hosts}"
 
 
 def _plain(text: str) -> str:

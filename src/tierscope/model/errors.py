@@ -1,6 +1,8 @@
 """Errors that end a command in one line, and the exit codes that every command shares."""
 
+import errno
 import os
+import sys
 from enum import IntEnum
 from pathlib import Path
 
@@ -12,20 +14,38 @@ class ExitCode(IntEnum):
     SOMETHING_FAILED = 1
     REQUEST_WRONG = 2
     NOTHING_MEASURED = 3
+    COMMAND_FAILED = 4
+    """Output was not written, the system ran out of something, or an internal error: whatever was
+    asked about the machine is not answered. Nobody may act on it as on a figure that is missed."""
     NOT_EXECUTABLE = 126
     """The program to start cannot be executed (as in shells)."""
     NOT_FOUND = 127
     INTERRUPTED = 130
 
 
+_EXHAUSTED = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE
+}  # fmt: skip
+
+
+def is_exhausted(error: BaseException | None) -> bool:
+    """Return whether the system had no more of something, or a device failed: no other request
+    would have done better."""
+    return isinstance(error, OSError) and error.errno in _EXHAUSTED
+
+
 class UserError(Exception):
     """One line for the user: what was wrong, where, what is allowed, what to do.
 
-    Line breaks, which quoted input may have, become spaces.
+    Line breaks, which quoted input may have, become spaces. Without ``exit_code`` the request was
+    wrong, unless the error that is being handled says that the system is exhausted.
     """
 
-    def __init__(self, message: str, exit_code: ExitCode = ExitCode.REQUEST_WRONG) -> None:
+    def __init__(self, message: str, exit_code: ExitCode | None = None) -> None:
         super().__init__(" ".join(message.splitlines()))
+        if exit_code is None:
+            exhausted = is_exhausted(sys.exc_info()[1])
+            exit_code = ExitCode.COMMAND_FAILED if exhausted else ExitCode.REQUEST_WRONG
         self.exit_code = exit_code
 
 

@@ -38,7 +38,7 @@ REQUIRE_ROW = (
 )
 STATUS = (
     "Exit status: 0 measured, 1 something failed or data is wrong, 2 the request was wrong, "
-    "3 nothing could be measured, 130 interrupted."
+    "3 nothing could be measured, 4 the command itself failed, 130 interrupted."
 )
 _WIDTH = 98
 _INDENT = 20

@@ -28,7 +28,7 @@ class StateError(UserError):
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         message = f"{problem}; {remedy}" if remedy else problem
-        super().__init__(message, ExitCode.SOMETHING_FAILED)
+        super().__init__(message, ExitCode.COMMAND_FAILED)
         self.problem, self.remedy = problem, remedy
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Figure, Imported, Measurement, Run, is_unreliable
 from tierscope.model.text import csv_text, printable
 from tierscope.runs.query import open_runs, system_cause
@@ -60,7 +60,8 @@ def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"a table cannot be made in {tempfile.gettempdir()}: {system_cause(error)}; "
-            "make room, or name another directory with TMPDIR"
+            "make room, or name another directory with TMPDIR",
+            ExitCode.COMMAND_FAILED,
         ) from None
     count = database.execute("SELECT count(*) FROM figures").fetchone()
     return content, int(count[0]) if count else 0, problems

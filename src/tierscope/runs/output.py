@@ -37,12 +37,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path] = (
         _check(path, option, reads)
 
 
-def write_output(
-    path: Path,
-    content: str | bytes,
-    option: str,
-    exit_code: ExitCode = ExitCode.REQUEST_WRONG,
-) -> None:
+def write_output(path: Path, content: str | bytes, option: str) -> None:
     """Write a file, or to a pipe or device; UserError names the option that asked for it."""
     _check(path, option)
     data = content.encode(errors="replace") if isinstance(content, str) else content
@@ -56,7 +51,9 @@ def write_output(
     except OSError as error:
         if is_stdout(path):
             raise  # as for anything else that is printed
-        raise _refusal(path, option, error.strerror or str(error), exit_code) from None
+        raise _refusal(
+            path, option, error.strerror or str(error), ExitCode.COMMAND_FAILED
+        ) from None
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -184,7 +181,5 @@ def _obstacle_of_file(path: Path, inputs: Iterable[Path]) -> str:
     return ""
 
 
-def _refusal(
-    path: Path, option: str, why: str, code: ExitCode = ExitCode.REQUEST_WRONG
-) -> UserError:
+def _refusal(path: Path, option: str, why: str, code: ExitCode | None = None) -> UserError:
     return UserError(f"{option}: '{path}' cannot be written: {why}; name another file", code)

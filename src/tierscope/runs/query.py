@@ -25,7 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tierscope.model.errors import UserError, shown
+from tierscope.model.errors import ExitCode, UserError, shown
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.runs.read import read_run
 from tierscope.runs.store import tags_of
@@ -74,7 +74,8 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"tables of runs cannot be made in {tempfile.gettempdir()}: {system_cause(error)}; "
-            "make room, or name another directory with TMPDIR"
+            "make room, or name another directory with TMPDIR",
+            ExitCode.COMMAND_FAILED,
         ) from None
 
 

@@ -86,7 +86,7 @@ class RunWriter:
             raise UserError(
                 f"writing {self.path} failed: {error.strerror}; what was finished before is kept "
                 "in it; make room or name another directory with --out",
-                ExitCode.SOMETHING_FAILED,
+                ExitCode.COMMAND_FAILED,
             ) from None
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tierscope.cli.output import Output
 from tierscope.cli.tier import kernel_here
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import UserError
 from tierscope.place.damon import presets, tree
 from tierscope.place.damon.files import damo_json, damo_yaml
 from tierscope.place.damon.presets import PRESETS, Ranges
@@ -99,5 +99,5 @@ def write_policy(
     rules = policy(ways, memcg, size, ranges)
     text = damo_yaml(rules) + "\n"  # HMSDK's ends with an empty line, too
     if out is not None:
-        write_output(out, text, "-o", ExitCode.SOMETHING_FAILED)
+        write_output(out, text, "-o")
     output.emit(lambda: damo_json(rules), None if out else text)

@@ -39,8 +39,9 @@ _THREADS = [
 ]
 _STATUS = (
     "Exit status: 0 measured, 1 something failed, 2 the request was wrong, 3 nothing could be "
-    "measured, 130 interrupted. 'tierscope show last' has every figure with its interval and "
-    "evidence, 'tierscope show last --json' as JSON. See docs/mlc.md."
+    "measured, 4 the command itself failed, 130 interrupted. 'tierscope show last' has "
+    "every figure with its interval and evidence, "
+    "'tierscope show last --json' as JSON. See docs/mlc.md."
 )
 
 
