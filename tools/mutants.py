@@ -62,6 +62,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "place/alloc_rules": ("tests/placement/test_gen_migpol.py", "tests/test_plans.py"),
     "place/cgroups": ("tests/placement/test_own_cgroup.py", "tests/placement/test_tiering.py"),
     "runs/history": ("tests/test_history.py",),
+    "runs/state": ("tests/runs/test_cut_runs.py",),
 }
 """Tests of modules that they do not import."""
 # Clusters and browsers on this machine: minutes for what the other tests of their folder run, too.
