@@ -102,6 +102,18 @@ def test_moving_ends_where_there_is_no_room(process: int, monkeypatch: pytest.Mo
     assert moved.stayed["not tried, since there is no room"] == 4 << 20
 
 
+def test_where_nothing_is_left_to_move_there_may_be_room(
+    process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first 16 MiB all has gone elsewhere meanwhile; the rest still moves."""
+    kernel = FakeKernel(process, 5120, {})
+    kernel.nodes |= {process + 4096 * page: 5 for page in range(4096)}
+    monkeypatch.setattr(system_calls, "move_pages", kernel.move_pages)
+    moved = move(7, (0,), Selection((2,)))
+    assert moved.moved_bytes == moved.to_bytes[2] == 4 << 20
+    assert moved.stayed == {}
+
+
 def test_a_call_that_ends_for_want_of_room_counts_its_pages(
     process: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
