@@ -135,7 +135,7 @@ $(FUZZED): fuzz-%: $(BUILD)/.sanitized
 # What is too long for every change: malformed plans and manifests for half an hour each, a thousand
 # attempts at files of others, ten thousand sequences of the allocator's calls in each way, twenty
 # times the examples of every property, the simulations of many thousand runs, 500 killed writers of
-# persistent memory, some hundred mutants of the code, and 200 kills of tiering, each at another step.
+# persistent memory, mutants of the code, and 200 kills of tiering, each at another step.
 SOAK_SECONDS ?= 1800
 SOAK_SEQUENCES := --seed 1000 --count 10000
 soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
@@ -151,7 +151,7 @@ soak: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-
 	testbed/run -t 5400 -- $(PYTEST) -m "testbed and soak" tests/testbed/inside
 
 # Another sample each time; MUTANTS="--seed N" repeats one, MUTANTS=src/tierscope/runs/read.py tries one module.
-MUTANTS ?= --each 10 --least 0.85
+MUTANTS ?= --each 5 --least 0.8
 mutants: $(BUILD)/.tests ## Change the code at random, and show which changes no test notices
 	$(BIN)/python tools/mutants.py $(MUTANTS)
 

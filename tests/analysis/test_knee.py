@@ -73,3 +73,17 @@ def test_half_the_rate_is_reached_from_a_size_on_and_not_once_by_chance() -> Non
     spiked = half_size([(512.0, 0.5), (768.0, 7.0), *steady])
     assert spiked is not None
     assert spiked.size == found.size
+
+
+@pytest.mark.parametrize(
+    ("rates", "known"),
+    [([1, 2, 4, 8], True), ([0, 2, 4, 8], False), ([1, 0, 4, 8], True), ([2, 4, 8], False)],
+)
+def test_half_a_bandwidth_takes_four_sizes_of_which_the_smallest_moves_something(
+    rates: list[float], known: bool
+) -> None:
+    points = [(float(4096 << step), float(rate)) for step, rate in enumerate(rates)]
+    found = half_size(points)
+    assert (found is not None) is known
+    if found:
+        assert (found.peak, found.size, found.least_s) == (8, 4096 << 2, 4096)

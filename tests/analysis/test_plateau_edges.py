@@ -30,6 +30,8 @@ def test_runs_that_drift_are_one_level_only_where_they_touch() -> None:
     levels apart."""
     (one,) = plateaus(curve(1.0, 1.2, 1.24, 1.24, 1.27, 1.29, 1.3, 1.4))
     assert one.last_size == 4096 << 7
+    (one,) = plateaus(curve(1.0, 1.0, 1.1, 1.1, 1.255, 1.255))
+    assert (one.first_size, one.last_size, one.ends_by) == (4096, 4096 << 5, None)
     apart = plateaus(curve(1.0, 1.1, 1.24, 1.24, 1.36, 1.55, 1.55, 1.55))
     assert len(apart) == 2
 

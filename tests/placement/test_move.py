@@ -27,6 +27,10 @@ from tierscope.place.policy import Policy
 TIERSCOPE = Path(sys.executable).with_name("tierscope")
 
 
+KEY = 0x70000000 | os.getpid()
+"""Of a segment; keys are the whole machine's, and other processes run these tests, too."""
+
+
 class FakeKernel:
     """Pages of one mapping on node 0, which go where they are told to, but for some."""
 
@@ -100,6 +104,18 @@ def test_moving_ends_where_there_is_no_room(process: int, monkeypatch: pytest.Mo
     assert moved.moved_bytes == 0
     assert moved.stayed["no room on the node that they were to go to"] == 16 << 20
     assert moved.stayed["not tried, since there is no room"] == 4 << 20
+
+
+def test_where_nothing_is_left_to_move_there_may_be_room(
+    process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first 16 MiB all has gone elsewhere meanwhile; the rest still moves."""
+    kernel = FakeKernel(process, 5120, {})
+    kernel.nodes |= {process + 4096 * page: 5 for page in range(4096)}
+    monkeypatch.setattr(system_calls, "move_pages", kernel.move_pages)
+    moved = move(7, (0,), Selection((2,)))
+    assert moved.moved_bytes == moved.to_bytes[2] == 4 << 20
+    assert moved.stayed == {}
 
 
 def test_a_call_that_ends_for_want_of_room_counts_its_pages(
@@ -211,10 +227,10 @@ def test_files_that_have_no_policy_are_refused(in_memory: Path, tmp_path: Path) 
 
 @pytest.fixture
 def segment() -> Iterator[int]:
-    """The id of a segment of 1 MiB with the key 0x7e57 and data in its third page."""
+    """The id of a segment of 1 MiB with the key ``KEY`` and data in its third page."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
-    number = libc.shmget(0x7E57, 1 << 20, 0o1600)
+    number = libc.shmget(KEY, 1 << 20, 0o1600)
     assert number >= 0, os.strerror(ctypes.get_errno())
     start = libc.shmat(number, None, 0)
     ctypes.memset(start + 2 * 4096, 1, 1)
@@ -224,15 +240,15 @@ def segment() -> Iterator[int]:
 
 
 def test_a_segment_of_shared_memory_is_found_by_key_and_id(segment: int) -> None:
-    for name in ("shmkey:0x7e57", f"shmkey:{0x7E57}", f"shmid:{segment}"):
+    for name in (f"shmkey:0x{KEY:x}", f"shmkey:{KEY}", f"shmid:{segment}"):
         assert place_segment(name, Policy("bind", (0,))) == {0: 4096}
-    command = [TIERSCOPE, "place", "file", "shmkey:0x7E57", "--to", "node:0@3", "--json"]
+    command = [TIERSCOPE, "place", "file", f"shmkey:0x{KEY:X}", "--to", "node:0@3", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["bytes_by_node"] == {"0": 4096}
 
 
 def test_a_segment_has_its_policy_for_every_process(segment: int) -> None:
-    place_segment("shmkey:0x7e57", Policy("bind", (0,)))
+    place_segment(f"shmkey:0x{KEY:x}", Policy("bind", (0,)))
     with attached(f"shmid:{segment}") as area:
         (seen,) = [one for one in mappings(os.getpid()) if one.start == area.start]
     assert seen.policy == "bind:0"

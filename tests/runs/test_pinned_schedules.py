@@ -88,7 +88,10 @@ def plans() -> dict[str, tuple[list[BandwidthSpec], dict[str, Any]]]:
         "set-up": (several, {"set_up_s": 0.1}),
         "costly set-up": (several, {"set_up_s": 0.7, "noisy": quiet}),
         "pages": (several, {"populate_s": 0.03}),
-        "costly pages": (several, {"populate_s": 0.3}),
+        **{
+            f"pages of {one} s": (several, {"populate_s": one})
+            for one in (0.07, 0.12, 0.16, 0.18, 0.21, 0.3)
+        },
         "set-up and pages": (memory, {"populate_s": 0.02, "set_up_s": 0.02}),
         "memory": ([*memory, *writes], {}),
         "budgets": ([spec(f"b{n}", budget_s=0.05 * 3**n) for n in range(4)], {}),

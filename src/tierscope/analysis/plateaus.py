@@ -49,8 +49,7 @@ def plateaus(curve: list[tuple[int, float]]) -> list[Plateau]:
         ends_by = None
         if index + 1 < len(runs):
             middle = sqrt(levels[index] * levels[index + 1])
-            beyond = (size for size, latency in envelope[end:] if latency > middle)
-            ends_by = next(beyond, envelope[runs[index + 1][0]][0])
+            ends_by = next(size for size, latency in envelope[end:] if latency > middle)
         found.append(Plateau(envelope[begin][0], envelope[end - 1][0], ends_by, levels[index]))
     return found
 
