@@ -65,7 +65,7 @@ def test_a_file_of_others_is_left_alone_and_then_nothing_is_written(tmp_path: Pa
     ("words", "status", "why"),
     [
         (["DIR", "hmctl", "bwproff"], 2, "there is no program 'bwproff'; did you mean 'bwprof'?"),
-        (["/proc/no/such"], 1, "/proc/no/such/mlc cannot be written: "),
+        (["/proc/no/such"], 2, "/proc/no/such/mlc cannot be written: "),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, words: list[str], status: int, why: str) -> None:

@@ -107,7 +107,7 @@ def _run_fleet(given: Given, output: Output) -> int:
     try:
         rank.run()
     except UserError as error:
-        if not first and error.exit_code in (ExitCode.REQUEST_WRONG, ExitCode.INTERRUPTED):
+        if not first and error.exit_code is not ExitCode.NOTHING_MEASURED:
             return _OTHER_RANKS
         raise
     if rank.coordinator is None:

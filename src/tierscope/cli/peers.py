@@ -13,7 +13,7 @@ import click
 
 from tierscope.cli import options
 from tierscope.cli.output import Output
-from tierscope.model.errors import ExitCode, UserError, did_you_mean, shown
+from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.peers.registry import PROGRAMS
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _write(path: Path, text: str) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         why = f"{shown(path)} cannot be written: {error.strerror}"
-        raise UserError(why, ExitCode.COMMAND_FAILED) from None
+        raise UserError(why) from None
 
 
 def _say_first(folder: Path, names: list[str], output: Output) -> None:
