@@ -15,7 +15,7 @@ _END = re.compile(
 )
 _END_BYTES = 100
 """More than these keys take, with blanks where another program wrote some."""
-_REWRITTEN = 'a program that rewrites run files has to leave "line" and "crc32" out of every line'
+REWRITTEN = 'a program that rewrites run files has to leave "line" and "crc32" out of every line'
 
 
 class Line(NamedTuple):
@@ -58,11 +58,11 @@ def damage_of(line: Line, last: int | None) -> str:
     checksums.
     """
     if not line.intact:
-        return f"its bytes do not match its checksum; {_REWRITTEN}"
+        return f"its bytes do not match its checksum; {REWRITTEN}"
     if line.number is None:
-        return "" if last is None else f"it has no checksum, and other lines have one; {_REWRITTEN}"
+        return "" if last is None else f"it has no checksum, and other lines have one; {REWRITTEN}"
     if last is None:
-        return f"it has a checksum, and the header has none; {_REWRITTEN}"
+        return f"it has a checksum, and the header has none; {REWRITTEN}"
     if line.number <= last:
         return f"line {line.number} stands here, after line {last}: it was doubled or moved"
     if line.number == last + 2:

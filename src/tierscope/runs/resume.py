@@ -15,7 +15,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Header, Measurement
 from tierscope.model.topology import Topology
 from tierscope.runs.measure import Outcome, Watch, carry_on
-from tierscope.runs.read import Contents, parse_contents, read_bytes
+from tierscope.runs.read import Contents, read_contents
 from tierscope.runs.record import Bounds, measurement_of, summarize
 from tierscope.runs.state import RunState, was_cut
 from tierscope.runs.write import RunWriter
@@ -60,6 +60,8 @@ class Resumable:
     state: RunState
     length: int
     """Bytes of the file up to the end of its last whole record."""
+    last: int | None
+    """As of ``Contents``."""
 
     @property
     def pending(self) -> list[Spec]:
@@ -73,7 +75,7 @@ def resumable(path: Path) -> Resumable:
 
     Raises NothingToResumeError where it is complete, UserError where the file cannot be read.
     """
-    contents = parse_contents(read_bytes(path), str(path))
+    contents = read_contents(path)
     if contents.header.imported is not None:
         raise UserError(f"run '{path}' is imported: tierscope measured nothing that could go on")
     if contents.footer is not None and not contents.footer.interrupted:
@@ -87,7 +89,7 @@ def resumable(path: Path) -> Resumable:
         for name, measurement in contents.measurements.items()
         if name in state.specs and name not in contents.open and not was_cut(measurement)
     }
-    return Resumable(path, contents.header, state, contents.length)
+    return Resumable(path, contents.header, state, contents.length, contents.last)
 
 
 def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
@@ -100,7 +102,7 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     if run.header.topology is not None:  # data sheets as they were when the run began
         topology = topology.model_copy(update={"ratings": run.header.topology.ratings})
     capabilities()
-    writer = RunWriter.resume(run.path, run.length)
+    writer = RunWriter.resume(run.path, run.length, run.last)
     return carry_on(run.header, writer, run.state, topology, watch)
 
 

@@ -15,6 +15,8 @@ TAGS_SUFFIX = ".tags"
 HEAD_BYTES = 4 << 20
 """In these first bytes of a run file its header names itself, whoever wrote it last: the keys of a
 header of a thousand CPUs and ten thousand measurements fit before."""
+LINE_BYTES = 64 << 20
+"""The longest line of a run file: a header of a hundred thousand measurements."""
 BOM = b"\xef\xbb\xbf"
 """Byte order mark, which some editors write."""
 _FOOTER_BYTES = 1000
