@@ -16,7 +16,7 @@ from tierscope.model.run import Footer, Header, Measurement, PlanRecord, Repetit
 from tierscope.model.summary import MachineSummary, PlanSummary
 
 CORPUS = Path(__file__).parent / "corpus"
-"""A run file of each version, made by it. Files without checksums are from before there were any."""
+"""A run file of each version, made by it; one is from before lines had checksums."""
 RECORDS: dict[str, type[Model]] = {
     "header": Header, "plan": PlanRecord, "repetition": RepetitionRecord,
     "measurement": Measurement, "footer": Footer,

