@@ -13,8 +13,11 @@ from typing import Any
 
 from tierscope.machine.trust import why_untrusted
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.given_file import open_given
 
 MAX_BYTES = 4 << 20
+_LONGEST_LINE = 1 << 16
+"""Characters; a word of 4 MB takes the parser half a minute."""
 
 
 class Place:
@@ -49,7 +52,7 @@ def read_text(path: Path, what: str, *, trusted: bool = False) -> str:
     With ``trusted``, root refuses a file that others may write or replace.
     """
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             if trusted and (why := why_untrusted(file.fileno())):
                 raise UserError(f"{what} '{path}' is not read: {why}")
             content = file.read(MAX_BYTES + 1)
@@ -71,6 +74,12 @@ def compose(text: str, path: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    for number, words in enumerate(text.splitlines(), start=1):
+        if len(words) > _LONGEST_LINE:
+            raise UserError(
+                f"{path}:{number}: the line has more than {_LONGEST_LINE} characters, the maximum "
+                "in YAML here; break it"
+            )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor given twice is legal, and the last counts

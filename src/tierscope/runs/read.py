@@ -28,11 +28,9 @@ from tierscope.model.run import (
     check_figure,
 )
 from tierscope.runs.checksum import KEYS, REWRITTEN, Line, damage_of, is_whole, opened
-from tierscope.runs.store import BOM, HEAD_BYTES, LINE_BYTES, is_run
+from tierscope.runs.store import BOM, HEAD_BYTES, LINE_BYTES, is_run, too_long
 
-_MAX_LINES = 10_000_000
-"""More than any run has; blank ones take time, too."""
-_TOO_LONG = f"the line is longer than {LINE_BYTES >> 20} MiB, the maximum in a run file"
+_MAX_BLANK = 100_000
 _MAX_WHERE = 120
 """Characters of a place that a message names."""
 _REPETITION = re.compile(
@@ -167,15 +165,16 @@ def _contents(file: BinaryIO, path: str) -> Contents:
 
 def _lines(file: BinaryIO, path: str) -> Iterator[tuple[int, bytes]]:
     """Yield numbered lines with their ends; raises UserError where no run has such ones."""
-    number = 0
+    number = blank = 0
     while line := file.readline(LINE_BYTES + 1):
         number += 1
         if number == 1 and not is_run(line[:HEAD_BYTES]):
             raise UserError(f"{path} is not a tierscope run file")
-        if len(line) > LINE_BYTES:
-            raise UserError(f"{path}:{number}: {_TOO_LONG}")
-        if number > _MAX_LINES:
-            raise UserError(f"{path} has more than {_MAX_LINES} lines, which no run has")
+        if why := too_long(line):
+            raise UserError(f"{path}:{number}: {why}")
+        blank += line.isspace()
+        if blank > _MAX_BLANK:
+            raise UserError(f"{path}:{number}: more than {_MAX_BLANK} blank lines: it is no run")
         yield number, line
 
 

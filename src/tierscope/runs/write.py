@@ -9,7 +9,7 @@ from pathlib import Path
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Footer, Header, Measurement, PlanRecord, RepetitionRecord
 from tierscope.runs.checksum import sealed
-from tierscope.runs.store import LINE_BYTES
+from tierscope.runs.store import too_long
 
 _SYNC_S = 1.0
 """Least seconds between two fsync calls: each record reaches the kernel at once, so that a crash
@@ -104,13 +104,10 @@ class RunWriter:
         number = None if self._last is None else self._last + 1
         if number is not None:
             line = sealed(line, number)
-        if len(line) >= LINE_BYTES:
-            raise OSError(
-                errno.EFBIG,
-                f"a {record.record} record of {len(line) >> 20} MiB; the maximum is "
-                f"{LINE_BYTES >> 20} MiB: measure less in one run",
-            )
-        self._write(line + b"\n")
+        line += b"\n"
+        if why := too_long(line):
+            raise OSError(errno.EFBIG, f"{record.record}: {why}: measure less in one run")
+        self._write(line)
         self._last = number
 
     def _write(self, line: bytes) -> None:
