@@ -45,7 +45,8 @@ def _unknown(planned: dict[str, Any], reason: str) -> Measurement:
     kind, initiator, target = (str(planned.get(k, "")) for k in ("kind", "initiator", "target"))
     return Measurement(
         id=str(planned["id"]), kind=kind, initiator=initiator, target=target, cpus=[], pattern={},
-        status="skipped", cause=Cause.OTHER, reason=reason, remedy="show it by the tierscope that wrote it",
+        status="skipped", cause=Cause.OTHER, reason=reason,
+        remedy="show it by the tierscope that wrote it",
     )  # fmt: skip
 
 
