@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.seals import resealed
 
 import forked
 from tierscope.runs.read import read_run
@@ -443,14 +444,14 @@ def test_a_terminated_command_is_interrupted_too(tmp_path: Path) -> None:
 
 
 def test_a_file_without_end_is_no_run() -> None:
-    assert "/dev/zero is not a tierscope run file" in refusal("show", "/dev/zero")
+    assert "it is a character device; a regular file is needed" in refusal("show", "/dev/zero")
 
 
 def test_names_cannot_steer_the_terminal(tmp_path: Path, fake_engine: Fake) -> None:
     tierscope(*SMALL, "--out", str(tmp_path))
     path = run_file(tmp_path)
-    hostile = path.read_text().replace('"host":"', '"host":"\\u001b]0;x\\u0007\\u009b31m[/bold]')
-    path.write_text(hostile)
+    name = rb'"host":"\u001b]0;x\u0007\u009b31m[/bold]'
+    path.write_bytes(resealed(path.read_bytes().replace(b'"host":"', name)))
     answer = tierscope("show", str(path))
     assert answer.returncode == 0
     assert "]0;x31m[/bold]" in answer.stdout

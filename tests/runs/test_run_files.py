@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import synthetic
+from tests.seals import resealed, without_seals
 
 from tierscope.kinds.plan import Plan
 from tierscope.model.capability import Capabilities
@@ -144,8 +145,9 @@ def test_a_file_of_another_version_says_who_wrote_it(whole: Path, version: int) 
     wrote = rb'"tierscope":"0.0.9"'
     content = re.sub(rb'"tierscope":"[^"]*"', wrote, content, count=1)
     says = f"x: tierscope 0.0.9 wrote this run file of version {version}; this one reads version 4"
-    with pytest.raises(UserError, match=says):
-        parse_run(content, "x")
+    for file in (resealed(content), without_seals(content)):
+        with pytest.raises(UserError, match=says):
+            parse_run(file, "x")
 
 
 def test_damage_before_the_end_names_the_line(whole: Path) -> None:
@@ -173,7 +175,8 @@ def test_a_later_measurement_takes_the_place_of_an_earlier_one(
 ) -> None:
     better = synthetic.changed(records[1], estimate=15e9, ci_low=14e9, ci_high=16e9)
     lines = whole.read_bytes().splitlines()
-    run = parse_run(b"\n".join([*lines[:-1], better.model_dump_json().encode(), lines[-1]]), "x")
+    lines.insert(-1, better.model_dump_json().encode())
+    run = parse_run(resealed(b"\n".join(lines)), "x")
     assert [m.id for m in run.measurements] == [m.id for m in records]
     assert run.measurements[1].estimate == 15e9
 
@@ -181,13 +184,13 @@ def test_a_later_measurement_takes_the_place_of_an_earlier_one(
 def test_the_last_footer_counts(whole: Path) -> None:
     content = whole.read_bytes()
     footer = Footer(finished="now", interrupted=True, measured=4, skipped=0, failed=0)
-    run = parse_run(content + footer.model_dump_json().encode() + b"\n", "x")
+    run = parse_run(resealed(content + footer.model_dump_json().encode()), "x")
     assert run.footer == footer
 
 
 def test_what_follows_a_footer_makes_a_run_cut_again(whole: Path) -> None:
     content = whole.read_bytes()
-    run = parse_run(content + content.splitlines(keepends=True)[1], "x")
+    run = parse_run(resealed(content + content.splitlines(keepends=True)[1]), "x")
     assert run.footer is None
 
 
@@ -195,7 +198,7 @@ def test_a_damaged_repetition_is_named_where_it_is_needed(whole: Path) -> None:
     lines = whole.read_bytes().splitlines()
     broken = lines[3].replace(b'"durations":[', b'"durations":[true,')
     with pytest.raises(UserError, match="x:4: the run file is damaged here"):
-        parse_run(b"\n".join([*lines[:3], broken]) + b"\n", "x")
+        parse_run(resealed(b"\n".join([*lines[:3], broken])), "x")
 
 
 def test_a_limit_gives_an_efficiency(plan: Plan) -> None:

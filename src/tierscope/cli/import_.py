@@ -11,6 +11,7 @@ from tierscope.cli import options
 from tierscope.cli.output import Output, waiting
 from tierscope.cli.print_run import print_run
 from tierscope.model.errors import UserError, shown
+from tierscope.model.given_file import open_given
 from tierscope.peers.registry import IMPORTERS, imported_programs
 from tierscope.runs.store import new_run_path
 
@@ -95,7 +96,7 @@ def _checked_ends(form: str, ends: tuple[str | None, str | None]) -> tuple[str, 
 
 def _content(file: Path) -> bytes:
     try:
-        with file.open("rb") as opened:
+        with open_given(file) as opened:
             content = opened.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UserError(f"{shown(file)} cannot be read: {error.strerror}") from None

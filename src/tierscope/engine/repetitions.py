@@ -227,7 +227,7 @@ class LivingEngine:
 def _check_own_keys(spec: Spec, repetition: Repetition) -> None:
     """Raise BrokenError where evidence has keys that are neither shared nor the kind's own."""
     try:
-        repetition.evidence.own(spec.own_evidence)
+        repetition.evidence.check_own(spec.own_evidence)
     except ValueError as error:
         raise BrokenError(Cause.PROTOCOL, f"the engine's repetition is wrong: {error}") from None
 

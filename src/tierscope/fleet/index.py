@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from tierscope.fleet.coordinator import Coordinator
 from tierscope.fleet.rank import Args
+from tierscope.model.base import RECORDED
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import FleetHost, FleetIndex, FleetJob
+from tierscope.model.given_file import open_given
 from tierscope.runs.output import replace_file
 from tierscope.runs.record import version
 
@@ -34,7 +36,8 @@ def read_index(
     """
     path = folder / INDEX
     try:
-        return _read(path.read_text(encoding="utf-8"), each)
+        with open_given(path) as file:
+            return _read(file.read().decode(), each)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -57,14 +60,15 @@ def _read(text: str, each: Callable[[FleetHost], None]) -> FleetJob:
         nonlocal taken
         if "host" not in found:
             return found
-        each(FleetHost.model_validate(found))
+        each(FleetHost.model_validate(found, context=RECORDED))
         taken += 1
         return None
 
     job = json.loads(text, object_hook=take)
     if not (taken and isinstance(job, dict)):
-        return FleetIndex.model_validate(job)
-    return FleetJob.model_validate({key: job[key] for key in job if key != "hosts"})
+        return FleetIndex.model_validate(job, context=RECORDED)
+    members = {key: job[key] for key in job if key != "hosts"}
+    return FleetJob.model_validate(members, context=RECORDED)
 
 
 def make_folder(directory: Path, dry_run: bool) -> None:

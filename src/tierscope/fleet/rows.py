@@ -22,7 +22,7 @@ from tierscope.model.fleet import ClockOffset, FleetHost
 from tierscope.model.run import Header, Run
 from tierscope.model.topology import Topology
 from tierscope.runs.query import figure_rows, run_row
-from tierscope.runs.read import parse_contents, read_bytes, run_of
+from tierscope.runs.read import read_contents, run_of
 from tierscope.runs.store import SUFFIX, is_run_file
 
 _VARYING = ("load", "memory-limit", "hugetlb-")
@@ -238,7 +238,7 @@ def read_rows(
         told(number, len(paths))
         name = shown(path.relative_to(folder))
         try:
-            contents = parse_contents(read_bytes(path), str(path))
+            contents = read_contents(path)
             run = run_of(contents)
             after = clocks_after.get(run.header.host)
             clock = ClockOffset.model_validate_json(after) if after else None

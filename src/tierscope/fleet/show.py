@@ -8,6 +8,7 @@ from tierscope.analysis.outliers import MIN_HOSTS, Outlier, SlowPath
 from tierscope.fleet.check import Drain, FleetCheck
 from tierscope.fleet.gather import Gathered
 from tierscope.fleet.groups import compress
+from tierscope.model.base import RECORDED
 from tierscope.model.errors import counted
 from tierscope.model.outlier import Detectable, Path, Uneven
 from tierscope.model.run import Figure
@@ -87,7 +88,8 @@ def figure_text(path: SlowPath) -> str:
     unit, factor = figures.scale_of(path.unit, [path.figure])
     one = Figure.model_validate(
         {"metric": path.metric, "unit": path.unit, "estimate": path.figure,
-         "ci_low": path.centre * (1 + path.low), "ci_high": path.centre * (1 + path.high)}
+         "ci_low": path.centre * (1 + path.low), "ci_high": path.centre * (1 + path.high)},
+        context=RECORDED,
     )  # fmt: skip
     return f"{figures.plain(one, factor)} {unit}"
 

@@ -24,7 +24,7 @@ from tierscope.model.metric import METRICS
 from tierscope.model.outlier import TogetherFigure
 from tierscope.model.run import Measurement, Run
 from tierscope.model.spec import Sampling
-from tierscope.runs.read import Contents, parse_contents, read_bytes, run_of
+from tierscope.runs.read import Contents, read_contents, run_of
 
 _ADDED_UP = ("B/s", "1/s")
 _MOST_STORES = 8
@@ -142,7 +142,7 @@ def together_of(folder: Path, index: FleetIndex) -> list[TogetherFigure]:
         for host in index.hosts:
             path = folder / host.run
             if host.run and path.is_file():
-                contents = parse_contents(read_bytes(path), str(path))
+                contents = read_contents(path)
                 found.add(host.run, run_of(contents), contents, host.clock_after)
         return [*found.rows(lambda _: True)]
 

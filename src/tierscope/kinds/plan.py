@@ -7,7 +7,13 @@ picks, for one, which it reports as evidence).
 
 from typing import Annotated, Any, Final, Union
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationInfo,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
@@ -27,7 +33,7 @@ class OfAnyKind:
 
     @staticmethod
     def __get_pydantic_core_schema__(_source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(_checked)
+        return core_schema.with_info_plain_validator_function(_checked)
 
     @staticmethod
     def __get_pydantic_json_schema__(
@@ -37,7 +43,7 @@ class OfAnyKind:
         return handler(TypeAdapter(Annotated[union, Field(discriminator="kind")]).core_schema)
 
 
-def _checked(value: Any) -> MeasurementSpec:
+def _checked(value: Any, info: ValidationInfo) -> MeasurementSpec:
     if isinstance(value, MeasurementSpec):
         return value
     kind = value.get("kind") if isinstance(value, dict) else None
@@ -47,7 +53,7 @@ def _checked(value: Any) -> MeasurementSpec:
         expected = ", ".join(f"'{name}'" for name in KINDS)
         context = {"discriminator": "'kind'", "tag": str(kind), "expected_tags": expected}
         raise PydanticKnownError("union_tag_invalid", context)
-    found: MeasurementSpec = KINDS[kind].spec.model_validate(value)
+    found: MeasurementSpec = KINDS[kind].spec.model_validate(value, context=info.context)
     return found
 
 

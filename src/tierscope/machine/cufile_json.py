@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import UserError
+from tierscope.model.given_file import open_given
 
 VARIABLE = "CUFILE_ENV_PATH_JSON"
 """Environment variable that names the file; of any process that uses cuFile."""
@@ -67,7 +68,7 @@ class CufileJson:
 def read_text(name: str) -> str:
     """Return a file's text. Raises UserError where it cannot be read or is not text."""
     try:
-        with open(name, "rb") as file:  # noqa: PTH123
+        with open_given(name) as file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UserError(f"{name}: larger than 1 MiB, so it is not a cufile.json")

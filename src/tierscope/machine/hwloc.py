@@ -15,6 +15,7 @@ from tierscope.machine.pci import is_gpu
 from tierscope.machine.processors import arm_name
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError, shown
+from tierscope.model.given_file import open_given
 from tierscope.model.topology import (
     TCG,
     Block,
@@ -149,7 +150,7 @@ def _as_hwloc_2(root: Element) -> None:
 
 def _read(path: str | Path) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with open_given(path) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None

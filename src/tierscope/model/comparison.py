@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 from tierscope.model.base import Model
-from tierscope.model.metric import Unit
 
 Verdict = Literal["same", "faster", "slower", "undecided", "not comparable"]
 """undecided: it may have changed or not, for the noise is too large to tell."""
@@ -23,7 +22,7 @@ class Difference(Model):
     target: str
     pattern: dict[str, Any]
     metric: str
-    unit: Unit | None
+    unit: str | None
     verdict: Verdict
     cause: NotComparable | None = None
     """Why it is not comparable, or undecided."""

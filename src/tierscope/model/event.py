@@ -8,10 +8,11 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
-from tierscope.model.base import Model
+from tierscope.model.base import RECORDED, Model, Word, is_recorded
 from tierscope.model.cause import Cause
 from tierscope.model.evidence import (
     CopiesOverlap,
@@ -98,7 +99,7 @@ class IoEvidence(Model):
     """Bytes of a device that were discarded before its first repetition."""
     unwritten_bytes: int | None = None
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
-    mapping: Literal["dax", "page-cache"] | None = None
+    mapping: Word[Literal["dax", "page-cache"]] | None = None
     """Of files that were mapped: dax, if the kernel lists mappings of all of them as MAP_SYNC."""
     targets: list[TargetIo] | None = None
     """Each job, where several ran together."""
@@ -140,7 +141,7 @@ class Evidence(Model):
     What only one kind observes has keys beside these (``OwnEvidence``), which ``own`` reads.
     """
 
-    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
 
     pages: dict[str, int] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
@@ -277,9 +278,17 @@ class Evidence(Model):
         return DriveBytes(own, "of this program, by /proc/self/io", everybody, asked)
 
     def own(self, kind: type[Own]) -> Own:
-        """Return the keys of a kind; raises ValueError for a key that is neither shared nor its."""
+        """Return the keys of a kind, and what nobody here knows; raises ValueError for a value
+        that the kind cannot have."""
+        return self._own(kind, RECORDED)
+
+    def check_own(self, kind: type[OwnEvidence]) -> None:
+        """Raise ValueError for a key that is neither shared nor the kind's, and for its values."""
+        self._own(kind, None)
+
+    def _own(self, kind: type[Own], context: str | None) -> Own:
         try:
-            return kind.model_validate(self.model_extra or {})
+            return kind.model_validate(self.model_extra or {}, context=context)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -320,14 +329,14 @@ class Progress(Model):
     """First column of the last sample; None where that sample has no value of it."""
 
 
-def _known(metric: str) -> str:
-    if metric not in METRICS:
+def _known(metric: str, info: ValidationInfo) -> str:
+    if metric not in METRICS and not is_recorded(info):
         raise ValueError(f"'{metric}' is not a metric")
     return metric
 
 
-def _known_distribution(name: str) -> str:
-    if name not in DISTRIBUTIONS:
+def _known_distribution(name: str, info: ValidationInfo) -> str:
+    if name not in DISTRIBUTIONS and not is_recorded(info):
         raise ValueError(f"'{name}' is not a distribution")
     return name
 

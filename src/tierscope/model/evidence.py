@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import Self
 
-from tierscope.model.base import Amount, Count, Model
+from tierscope.model.base import Amount, Count, Model, Word
 
 EnergySource = Literal["RAPL", "NVML", "hwmon"]
 
@@ -32,7 +32,7 @@ class EnergyDomain(Model):
 
     name: str
     """``package 0``, ``package 0 dram``, ``gpu 0``, or a sensor's own name."""
-    source: EnergySource
+    source: Word[EnergySource]
     joules: Amount
     """In all windows of the measurement."""
     idle_w: Amount | None = None
@@ -91,7 +91,7 @@ class Mode(Model):
 class TraceRow(Model):
     """All records of one name in a trace; of copies and memsets, those of one size."""
 
-    group: Literal["call", "operation", "kernel"]
+    group: Word[Literal["call", "operation", "kernel"]]
     """call: of the CUDA driver, on the host; operation: a copy or memset; kernel."""
     name: str
     count: int
@@ -136,7 +136,7 @@ class CufileState(Model):
     unaligned: int | None = None
     """Operations that did not begin and end at a page; batches are not counted. None where this
     version counts nothing."""
-    proof: Literal["libcufile", "nvidia-fs"] | None = None
+    proof: Word[Literal["libcufile", "nvidia-fs"]] | None = None
     """What proves the way of the operations. libcufile: it counted each. nvidia-fs: compatibility
     mode was off, and nvidia-fs counted as many operations and bytes. None: not proven."""
 
@@ -150,7 +150,7 @@ class GpuTraffic(Model):
     """Bytes/s to the GPU,"""
     sent: Amount
     """and from it."""
-    method: Literal["GPM", "samples"]
+    method: Word[Literal["GPM", "samples"]]
     """GPM: the mean over all of the time; samples: the mean of NVML's samples of 20 ms."""
 
 
@@ -226,7 +226,7 @@ class ProgramRun(Model):
     bytes_by_node: dict[str, Count] | None = None
     """Bytes of the program and its children, when most was seen in use, under tiering when about as
     much was last seen; None where it ended before anything was seen."""
-    mechanism: Literal["kernel", "user"] | None = None
+    mechanism: Word[Literal["kernel", "user"]] | None = None
     """Executor of its placement's policy: the kernel, or the preloaded library in user
     space; None without a policy."""
     weights: list[Count] | None = None

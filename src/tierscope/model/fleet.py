@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Count, Model
+from tierscope.model.base import Count, Model, Word
 
 FLEET_VERSION: Final = 1
 
@@ -40,7 +40,7 @@ class InFleet(Model):
     """The part that a run had in a fleet, in its header."""
 
     rank: Count
-    order: Literal["together", "one-by-one"]
+    order: Word[Literal["together", "one-by-one"]]
     """together: its repetitions began in step with those of other hosts."""
     alone: bool = False
     """Rank 0 had been lost before it began, so it measured without an order."""
@@ -66,7 +66,7 @@ class FleetHost(Model):
     """As in its run file."""
     rank: Count | None = None
     """Its MPI rank; None where run files were put together without MPI."""
-    state: HostState | Literal["waiting", "measuring"]
+    state: Word[HostState | Literal["waiting", "measuring"]]
     """waiting and measuring: while the fleet is under way, or where rank 0 itself was lost."""
     reason: str = ""
     """Why it is not measured, for people."""
@@ -93,7 +93,7 @@ class FleetJob(Model):
     """Version of tierscope."""
     plan: str = ""
     """The plan or profile that was asked for, as it was named."""
-    order: Literal["together", "one-by-one"] | None = None
+    order: Word[Literal["together", "one-by-one"]] | None = None
     """together: the repetitions of all hosts begin in step; None: measured each by itself."""
 
 

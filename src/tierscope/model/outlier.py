@@ -3,8 +3,6 @@
 from typing import Any
 
 from tierscope.model.base import Count, Model
-from tierscope.model.metric import Unit
-from tierscope.model.run import NoInterval
 
 
 class TogetherFigure(Model):
@@ -17,14 +15,14 @@ class TogetherFigure(Model):
     pattern: dict[str, Any]
     metric: str
     part: str
-    unit: Unit
+    unit: str
     headline: bool = False
     """It is the measurement's main figure."""
     estimate: float
     """Of rates the median of the sum over hosts; of times over all hosts' operations."""
     ci_low: float | None
     ci_high: float | None
-    no_interval: NoInterval | None
+    no_interval: str | None
     mean: float | None = None
     """Of rates: all that was moved over all of the common time."""
     fairness: float | None = None

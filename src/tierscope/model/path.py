@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tierscope.model.base import Model, TextEnum
+from tierscope.model.base import Model, TextEnum, Word
 from tierscope.model.metric import Unit
 from tierscope.model.storage import Access
 from tierscope.model.topology import PcieLink, Topology
@@ -18,7 +18,7 @@ class Limit(Model):
 
     value: float
     """In bytes, or operations, that the program counts: links carry more of them or fewer."""
-    unit: Unit
+    unit: Word[Unit]
     link: str
     """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
     formula: str

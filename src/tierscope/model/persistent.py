@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Count, Model
+from tierscope.model.base import Count, Model, Word
 from tierscope.model.property import MadeBy
 from tierscope.model.rules import Prunes, Ruled, Ruling, refuses
 
@@ -57,7 +57,7 @@ class Dax(Model):
     size_bytes: Count
     node: Count | None
     """Node that the memory is, or would become as system RAM."""
-    mode: Literal["system-ram", "devdax", "unknown"]
+    mode: Word[Literal["system-ram", "devdax", "unknown"]]
     parent: str = ""
     """Provider: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
 
@@ -87,14 +87,14 @@ class Namespace(Model):
 class PersistentEvidence(Model):
     """Observations of memory in a file or a device, and their consequences."""
 
-    mapping: Literal["MAP_SYNC", "shared", "device"]
+    mapping: Word[Literal["MAP_SYNC", "shared", "device"]]
     """MAP_SYNC: of DAX, as the kernel lists the mapping; shared: of a page cache or of tmpfs;
     device: of a character device of DAX."""
     emulated: bool
     """It stood in for persistent memory: tmpfs, bound to a node."""
-    durable_by: Literal["flush", "msync"]
+    durable_by: Word[Literal["flush", "msync"]]
     """Means that makes stores durable: flushing cache lines, or msync."""
-    survives_power_loss: Literal["yes", "no", "unknown"]
+    survives_power_loss: Word[Literal["yes", "no", "unknown"]]
     """Whether data that was written would have survived, had power been lost at the end."""
     why: str
     """In one sentence."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
-from tierscope.model.base import Count, Model
+from tierscope.model.base import Count, Model, Word
 from tierscope.model.cause import Cause
 from tierscope.model.event import DistributionName, Evidence, Repetition, Series
 from tierscope.model.fleet import InFleet
@@ -21,6 +21,7 @@ Stop = Literal["precision", "budget", "interrupted", "written", "steady", "round
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
 ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
 asked for."""
+Status = Literal["measured", "imported", "skipped", "failed"]
 NoInterval = Literal[
     "few-samples", "few-repetitions", "autocorrelated", "disturbed", "unsettled", "idle-samples",
     "maximum", "observed", "imported",
@@ -100,11 +101,11 @@ class Figure(Model):
     metric: str
     part: str = ""
     """The stream, thread, transfer or function that it is of; empty: of the whole."""
-    unit: Unit
+    unit: Word[Unit]
     estimate: float
     ci_low: float | None = None
     ci_high: float | None = None
-    no_interval: NoInterval | None = None
+    no_interval: Word[NoInterval] | None = None
     """Why ``ci_low`` and ``ci_high`` are absent."""
     limit: Limit | None = None
     """Theoretical rate that bounds it."""
@@ -145,9 +146,9 @@ class Measurement(Model):
     cpus: list[Count]
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
-    status: Literal["measured", "imported", "skipped", "failed"]
+    status: Word[Status]
     """imported: another program measured it, and the header says which."""
-    cause: Cause | None = None
+    cause: Word[Cause] | None = None
     """Why it was skipped or failed, as a word."""
     reason: str = ""
     """The same for people."""
@@ -157,7 +158,7 @@ class Measurement(Model):
     repetitions: Count = 0
     """Repetitions that the figures come from."""
     n: Count = 0
-    stop: Stop | None = None
+    stop: Word[Stop] | None = None
     samples: list[float] = []
     """Of the headline."""
     rounds: list[Round] | None = None
@@ -170,7 +171,7 @@ class Measurement(Model):
     """Whether caches may hold all that was gone over; None where nobody knows."""
     fits_memory_side_cache: bool | None = None
     """The same of a cache in front of a node, of what was gone over there."""
-    bound_by: BoundBy | None = None
+    bound_by: Word[BoundBy] | None = None
     """What the headline is of, other than the measured memory or device, where known."""
 
     @property
@@ -397,6 +398,7 @@ class Footer(Model):
 Record = Annotated[
     Header | PlanRecord | RepetitionRecord | Measurement | Footer, Field(discriminator="record")
 ]
+RECORDS: Final = ("header", "plan", "repetition", "measurement", "footer")
 RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 
 

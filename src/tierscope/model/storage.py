@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tierscope.model.base import Count, Model
+from tierscope.model.base import Count, Model, Word
 from tierscope.model.evidence import NfsFacts
 from tierscope.model.topology import PcieLink
 
@@ -30,7 +30,7 @@ class PathFacts(Model):
     """What ``tierscope-engine path`` prints; engine/storage/path_facts.h describes each field."""
 
     path: str
-    kind: Literal["file", "directory", "block", "missing", "other"]
+    kind: Word[Literal["file", "directory", "block", "missing", "other"]]
     real: str
     """Without symbolic links; of a missing path the nearest directory above it."""
     device: str
@@ -222,7 +222,7 @@ class DriveFacts(Model):
 
     name: str
     """The kernel's name: nvme0n1, sda, vda, loop0."""
-    kind: DriveKind
+    kind: Word[DriveKind]
     model: str = ""
     """As the drive names itself; what ``lsblk -o MODEL`` shows."""
     serial: str = ""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import AfterValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from tierscope.model.base import Count, Model
 
@@ -10,7 +10,7 @@ from tierscope.model.base import Count, Model
 class Summary(Model):
     """Keys that every reader of a run file may rely on; there may be more."""
 
-    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
 
 
 class SideCacheSummary(Summary):

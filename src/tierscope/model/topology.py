@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tierscope.model.base import Amount, Count, Model, TextEnum
+from tierscope.model.base import Amount, Count, Model, TextEnum, Word
 from tierscope.model.persistent import Dax as Dax
 from tierscope.model.persistent import Namespace
 from tierscope.model.rating import RatedDrive
@@ -120,7 +120,7 @@ class NvLink(Model):
     """NVLink generation, where known."""
     links: Count
     """Active links to that peer."""
-    peer: Literal["gpu", "switch", "cpu"]
+    peer: Word[Literal["gpu", "switch", "cpu"]]
     peer_address: str | None = None
     """PCI address of the peer GPU or switch; None where the driver hides it."""
     peer_package: Count | None = None
@@ -195,16 +195,16 @@ class MemorySideCache(Model):
     """Counted from the memory: 1 is nearest to it (Linux, ACPI HMAT)."""
     size_bytes: int
     line_bytes: int | None = None
-    indexing: Literal["direct-mapped", "indexed", "other", ""] = ""
+    indexing: Word[Literal["direct-mapped", "indexed", "other", ""]] = ""
     """Where a line may lie: in one place, in one of several; empty where the source is silent."""
-    write_policy: Literal["write-back", "write-through", "other", ""] = ""
+    write_policy: Word[Literal["write-back", "write-through", "other", ""]] = ""
 
 
 class Node(Model):
     """One NUMA node."""
 
     number: Count
-    kind: NodeKind
+    kind: Word[NodeKind]
     inferred_from: str
     """Evidence for the kind, in words."""
     cpus: list[Count] = []
@@ -234,7 +234,7 @@ class Cache(Model):
     """One cache and the CPUs that share it."""
 
     level: Count
-    type: Literal["data", "instruction", "unified"]
+    type: Word[Literal["data", "instruction", "unified"]]
     size_bytes: Count
     cpus: list[Count]
 
@@ -252,7 +252,7 @@ class Block(Model):
     """One block device."""
 
     name: str
-    kind: Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]
+    kind: Word[Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]]
     size_bytes: Count | None = None
     address: str | None = None
     """PCI address of the controller."""
@@ -295,7 +295,7 @@ class Port(Model):
 
     name: str
     """Network interface, or RDMA device and port (mlx5_0/1)."""
-    kind: Literal["ethernet", "infiniband", "virtual"]
+    kind: Word[Literal["ethernet", "infiniband", "virtual"]]
     address: str | None = None
     """PCI address."""
     rdma: str = ""

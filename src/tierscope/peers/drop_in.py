@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import click
@@ -19,6 +18,7 @@ from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError, did_you_mean, is_text
 from tierscope.model.event import Event, Failed, Repetition
 from tierscope.model.evidence import LackingCounters
+from tierscope.model.given_file import open_given
 from tierscope.model.io import Way
 from tierscope.model.run import Measurement
 from tierscope.model.storage import PathFacts
@@ -207,7 +207,7 @@ def help_line(name: str, what: str, indent: int = _INDENT) -> str:
 def read_job_text(name: str) -> str:
     """Read a job file; UserError names the file, and the first line that is not text."""
     try:
-        with Path(name).open("rb") as file:
+        with open_given(name) as file:
             return job_text(file, name)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tierscope.model.errors import UserError
+from tierscope.model.given_file import open_given
 from tierscope.place.launch import find_installed, preload_obstacle, with_library
 
 RULES, WORDS, JSON = "TIERSCOPE_ALLOC_RULES", "TIERSCOPE_ALLOC", "TIERSCOPE_ALLOC_JSON"
@@ -24,7 +25,12 @@ def rules_file(name: str) -> str:
     """Return a file of rules as the library takes it: its whole path. Raises UserError."""
     if re.search(r"[;\n]", name):
         raise UserError(f"'{name}': a file of rules cannot have ; or a line break in its name")
-    return str(Path(name).absolute())
+    path = str(Path(name).absolute())
+    try:
+        open_given(path).close()  # the library would wait for a pipe
+    except OSError as error:
+        raise UserError(f"{path}: the rules cannot be read: {error.strerror}") from None
+    return path
 
 
 def check_rules(rules: str) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tierscope.analysis.change import paired_ratio
 from tierscope.analysis.compare import identities, percent
+from tierscope.model.base import RECORDED
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, Measurement, Run
@@ -246,12 +247,15 @@ def _value_text(difference: Difference, value: float | None) -> str:
     unit, factor = figures.scale_of(difference.unit or "count", [value])
     # Each side is known at least as well as their ratio.
     ratio, low, high = (difference.ratio or 1.0, difference.low, difference.high)
-    side = Figure(
-        metric=difference.metric,
-        unit=difference.unit or "count",
-        estimate=value,
-        ci_low=None if low is None else value * low / ratio,
-        ci_high=None if high is None else value * high / ratio,
+    side = Figure.model_validate(
+        {
+            "metric": difference.metric,
+            "unit": difference.unit or "count",
+            "estimate": value,
+            "ci_low": None if low is None else value * low / ratio,
+            "ci_high": None if high is None else value * high / ratio,
+        },
+        context=RECORDED,
     )
     return f"{figures.plain(side, factor)} {unit}"
 

@@ -12,6 +12,7 @@ from statistics import median
 from rich.console import Console
 
 from tierscope.analysis.concurrent import HostFigure, SharedFigure, SharedHost, Together
+from tierscope.model.base import RECORDED
 from tierscope.model.errors import counted
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
 from tierscope.model.outlier import Outlier, SlowPath, TogetherFigure
@@ -252,7 +253,7 @@ def _row(name: str, members: Sequence[TogetherFigure]) -> list[str]:
 
 def _figure(one: TogetherFigure) -> Figure:
     fields = one.model_dump(include={"metric", "unit", "estimate", "ci_low", "ci_high"})
-    return Figure.model_validate(fields)
+    return Figure.model_validate(fields, context=RECORDED)
 
 
 def _value(one: TogetherFigure | None) -> str:

@@ -39,7 +39,7 @@ _CAUSES = {
     Cause.GPU_ERROR: "CUDA error",
     Cause.OTHER: "other reasons",
 }
-_NO_INTERVAL: dict[NoInterval | None, str] = {
+_NO_INTERVAL: dict[NoInterval | None, str | None] = {
     "few-samples": "too few samples",
     "few-repetitions": "too few repetitions for autocorrelated samples",
     "autocorrelated": "autocorrelated repetitions",
@@ -82,14 +82,14 @@ class Missing:
     @property
     def why(self) -> str:
         """The cause in words."""
-        return _CAUSES[self.cause]
+        return _CAUSES.get(self.cause, self.cause)
 
 
 def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
     """Group what was skipped or failed by its cause; what failed comes first."""
     groups: dict[tuple[str, Cause], list[Measurement]] = {}
     for m in measurements:
-        if not m.has_figure:
+        if not m.has_figure or m.reason:  # a figure with a reason is of a later version
             groups.setdefault((m.status, m.cause or Cause.OTHER), []).append(m)
     found = [Missing(status, cause, members) for (status, cause), members in groups.items()]
     return sorted(found, key=lambda group: group.status != "failed")
@@ -99,7 +99,8 @@ def no_interval_text(measurement: Measurement) -> str:
     """Say why a measured figure has no interval; empty where it has one."""
     if figures.has_interval(measurement):
         return ""
-    return f"no interval: {_NO_INTERVAL[measurement.no_interval]}"
+    why = measurement.no_interval
+    return f"no interval: {_NO_INTERVAL.get(why, why)}"
 
 
 def path_name(measurement: Measurement) -> str:

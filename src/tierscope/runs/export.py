@@ -122,7 +122,8 @@ def _series(figure: Figure) -> Iterator[tuple[str, float]]:
     ends = (("", figure.estimate), ("_ci_low", figure.ci_low), ("_ci_high", figure.ci_high))
     for end, value in ends:
         if value is not None:
-            name = f"tierscope_{metric}{end}_{_SUFFIX[figure.unit]}"
+            unit = _SUFFIX.get(figure.unit) or re.sub(r"[^a-z0-9]+", "_", figure.unit.lower())
+            name = f"tierscope_{metric}{end}_{unit}"
             yield name, value * _FACTOR.get(figure.unit, 1.0)
     if figure.efficiency is not None:
         yield "tierscope_efficiency_ratio", figure.efficiency
@@ -171,7 +172,8 @@ def _result(measurement: Measurement) -> dict[str, Any]:
         values["evidence"] = measurement.evidence.model_dump(mode="json", exclude_none=True)
     for figure, written in zip(measurement.figures, values["figures"], strict=True):
         written["unreliable"] = is_unreliable(figure)
-    return {key: values[key] for key in _RESULT_KEYS}
+    known = {key: values[key] for key in _RESULT_KEYS}
+    return known | {key: values[key] for key in measurement.model_extra or ()}
 
 
 def csv_records(run: Run) -> Iterator[list[Any]]:

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError, shown
-from tierscope.model.run import Footer, Header, RecordAdapter
+from tierscope.model.given_file import open_given
+from tierscope.model.run import Footer, Header
 from tierscope.runs.output import replace_file
-from tierscope.runs.store import BOM, SUFFIX, TAGS_SUFFIX, runs_directory, tags_of
+from tierscope.runs.read import is_later, record_of
+from tierscope.runs.store import BOM, LINE_BYTES, SUFFIX, TAGS_SUFFIX, runs_directory, tags_of
 
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _TAIL = 4096
@@ -60,18 +60,18 @@ def run_files(directory: Path | None = None) -> list[Path]:
 
 def _entry(path: Path) -> Entry:
     try:
-        with path.open("rb") as file:
-            header = RecordAdapter.validate_json(file.readline().removeprefix(BOM))
+        with open_given(path) as file:
+            header = record_of(file.readline(LINE_BYTES).removeprefix(BOM))
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))
-            last = file.read().rstrip().rpartition(b"\n")[2]
-    except (OSError, ValidationError):
+            tail = file.read().rstrip().split(b"\n")
+    except OSError:
         header = None
-        last = b""
+        tail = []
     tags = tags_of(path)
     if not isinstance(header, Header):
         return Entry(name=shown(path.stem), path=shown(path), tags=tags, state="unreadable")
-    footer = _footer(last)
+    footer = _footer(tail)
     return Entry(
         name=shown(path.stem),
         path=shown(path),
@@ -92,12 +92,13 @@ def _total(footer: Footer | None) -> int:
     return footer.measured + footer.skipped + footer.failed if footer else 0
 
 
-def _footer(line: bytes) -> Footer | None:
-    try:
-        record = RecordAdapter.validate_json(line)
-    except ValidationError:
-        return None
-    return record if isinstance(record, Footer) else None
+def _footer(tail: list[bytes]) -> Footer | None:
+    """Return the footer where the last record is one, records of later versions aside."""
+    for line in reversed(tail):
+        record = record_of(line)
+        if record is not None or not is_later(line):
+            return record if isinstance(record, Footer) else None
+    return None
 
 
 def set_tags(path: Path, add: list[str], remove: list[str]) -> list[str]:

@@ -11,11 +11,13 @@ from pydantic import ValidationError
 from tierscope.engine.process import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.machine.paths import MachinePaths
+from tierscope.model.base import RECORDED
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
 from tierscope.model.run import Header, Measurement
 from tierscope.model.topology import Topology
 from tierscope.runs.measure import Outcome, Watch, carry_on
-from tierscope.runs.read import Contents, parse_contents, read_bytes
+from tierscope.runs.read import Contents, read_contents
 from tierscope.runs.record import Bounds, measurement_of, summarize
 from tierscope.runs.state import RunState, was_cut
 from tierscope.runs.write import RunWriter
@@ -25,20 +27,42 @@ def concluded(contents: Contents) -> Iterator[Measurement]:
     """Yield the measurements of a file's repetitions that have none after them."""
     topology = contents.header.topology
     paths = MachinePaths(topology) if topology else None
-    planned = [one for one in contents.planned if one.get("id") in contents.open]
-    for spec in specs_of(planned, contents.path):
+    for planned in contents.planned:
+        if planned.get("id") not in contents.open:
+            continue
+        try:
+            (spec,) = specs_of([planned], contents.path, RECORDED)
+        except UserError as error:
+            yield _unknown(planned, str(error))
+            continue
         repetitions = [record.repetition for record in contents.repetitions_of(spec.id)]
         bounds = Bounds.of(spec, paths) if paths else Bounds()
         yield measurement_of(spec, repetitions, None, bounds, cut=True)
 
 
-def specs_of(planned: Sequence[dict[str, Any]], path: str) -> list[Spec]:
-    """Return specs of a run file's plan; raises UserError where this tierscope has none such."""
+def _unknown(planned: dict[str, Any], reason: str) -> Measurement:
+    """Return the measurement of a spec that only later versions know."""
+    kind, initiator, target = (str(planned.get(k, "")) for k in ("kind", "initiator", "target"))
+    return Measurement(
+        id=str(planned["id"]), kind=kind, initiator=initiator, target=target, cpus=[], pattern={},
+        status="skipped", cause=Cause.OTHER, reason=reason,
+        remedy="show it by the tierscope that wrote it",
+    )  # fmt: skip
+
+
+def specs_of(
+    planned: Sequence[dict[str, Any]], path: str, context: str | None = None
+) -> list[Spec]:
+    """Return specs of a run file's plan; raises UserError where this tierscope has none such.
+
+    Unknown keys are left aside where ``context`` is ``RECORDED``, and refused else: nothing is
+    measured that this tierscope does not know.
+    """
     if not planned:
         return []
     try:
         content = json.dumps({"version": PLAN_VERSION, "measurements": planned})
-        return Plan.model_validate_json(content).measurements
+        return Plan.model_validate_json(content, context=context).measurements
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -60,6 +84,8 @@ class Resumable:
     state: RunState
     length: int
     """Bytes of the file up to the end of its last whole record."""
+    last: int | None
+    """As of ``Contents``."""
 
     @property
     def pending(self) -> list[Spec]:
@@ -73,7 +99,7 @@ def resumable(path: Path) -> Resumable:
 
     Raises NothingToResumeError where it is complete, UserError where the file cannot be read.
     """
-    contents = parse_contents(read_bytes(path), str(path))
+    contents = read_contents(path)
     if contents.header.imported is not None:
         raise UserError(f"run '{path}' is imported: tierscope measured nothing that could go on")
     if contents.footer is not None and not contents.footer.interrupted:
@@ -87,7 +113,7 @@ def resumable(path: Path) -> Resumable:
         for name, measurement in contents.measurements.items()
         if name in state.specs and name not in contents.open and not was_cut(measurement)
     }
-    return Resumable(path, contents.header, state, contents.length)
+    return Resumable(path, contents.header, state, contents.length, contents.last)
 
 
 def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
@@ -100,7 +126,7 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     if run.header.topology is not None:  # data sheets as they were when the run began
         topology = topology.model_copy(update={"ratings": run.header.topology.ratings})
     capabilities()
-    writer = RunWriter.resume(run.path, run.length)
+    writer = RunWriter.resume(run.path, run.length, run.last)
     return carry_on(run.header, writer, run.state, topology, watch)
 
 

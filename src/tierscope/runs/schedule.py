@@ -13,7 +13,7 @@ from tierscope.analysis.conclude import InterimAnalysis, interim_analysis
 from tierscope.analysis.time_series import ended_by, seconds_left
 from tierscope.kinds.plan import Spec
 from tierscope.plans.fit import again_seconds, longest_seconds
-from tierscope.runs.read import parse_contents, read_bytes
+from tierscope.runs.read import read_contents
 from tierscope.runs.state import RunState
 
 Spans = dict[str, list[tuple[float, float]]]
@@ -50,7 +50,7 @@ END = (2,)
 
 def spans_of(path: Path) -> Spans:
     """Return a run's repetitions by its host's clock; raises UserError for a damaged file."""
-    contents = parse_contents(read_bytes(path), str(path))
+    contents = read_contents(path)
     began = datetime.fromisoformat(contents.header.started).timestamp()
     return {
         name: [

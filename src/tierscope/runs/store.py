@@ -9,15 +9,21 @@ from pathlib import Path
 
 from tierscope.machine.data_directory import data_directory
 from tierscope.model.errors import UserError, shown
+from tierscope.model.given_file import open_given
 
 SUFFIX = ".jsonl"
 TAGS_SUFFIX = ".tags"
 HEAD_BYTES = 4 << 20
 """In these first bytes of a run file its header names itself, whoever wrote it last: the keys of a
 header of a thousand CPUs and ten thousand measurements fit before."""
+LINE_BYTES = 64 << 20
+"""The longest line of a run file: a header of a hundred thousand measurements."""
+_LINE_VALUES = 2_000_000
+"""Values in a line, by its commas: each takes a hundred bytes and more once it is parsed."""
 BOM = b"\xef\xbb\xbf"
 """Byte order mark, which some editors write."""
 _FOOTER_BYTES = 1000
+_TAGS_BYTES = 1 << 20
 _NO_FIGURES = re.compile(rb'"record":"footer",.*"interrupted":false,"measured":0,.*"imported":null')
 _HEADER = re.compile(rb'"record"\s*:\s*"header"')
 
@@ -25,6 +31,15 @@ _HEADER = re.compile(rb'"record"\s*:\s*"header"')
 def runs_directory() -> Path:
     """Return the directory of kept runs, by default ~/.local/share/tierscope/runs."""
     return data_directory() / "runs"
+
+
+def too_long(line: bytes) -> str:
+    """Return why a line is none of a run file, however it goes on; empty where it may be one."""
+    if len(line) > LINE_BYTES:
+        return f"the line is longer than {LINE_BYTES >> 20} MiB, the maximum in a run file"
+    if len(line) > _LINE_VALUES and line.count(b",") > _LINE_VALUES:
+        return f"the line has more than {_LINE_VALUES} values, the maximum in a run file"
+    return ""
 
 
 def is_run(head: bytes) -> bool:
@@ -35,7 +50,7 @@ def is_run(head: bytes) -> bool:
 def is_run_file(path: Path) -> bool:
     """Return whether a file is a run file; False where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             return is_run(file.read(HEAD_BYTES))
     except OSError:
         return False
@@ -95,7 +110,7 @@ def _by_age(paths: Iterable[Path]) -> list[Path]:
 def _ended_without_figures(path: Path) -> bool:
     """Return whether a run came to its end and has no figure, as its footer says."""
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _FOOTER_BYTES))
             return bool(_NO_FIGURES.search(file.read()))
@@ -106,7 +121,8 @@ def _ended_without_figures(path: Path) -> bool:
 def tags_of(path: Path) -> list[str]:
     """Return the tags of a run file: the lines of NAME.tags beside NAME.jsonl."""
     try:
-        lines = path.with_suffix(TAGS_SUFFIX).read_text(encoding="utf-8").splitlines()
+        with open_given(path.with_suffix(TAGS_SUFFIX)) as file:
+            lines = file.read(_TAGS_BYTES).decode().splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     return [line.strip() for line in lines if line.strip()]

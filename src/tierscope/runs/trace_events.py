@@ -7,7 +7,7 @@ from typing import Any
 from tierscope.model.errors import UserError, shown
 from tierscope.model.event import Column, Repetition, Series
 from tierscope.model.metric import METRICS
-from tierscope.runs.read import parse_contents, read_bytes
+from tierscope.runs.read import read_contents
 
 _PROCESS = 1
 _GPU_WORK = {"gpus", "trace", "copies_overlap"}
@@ -21,7 +21,7 @@ def trace_events(path: Path) -> tuple[str, int]:
     with its values; times are microseconds from the beginning of the run. Raises UserError for a
     run without repetitions, or whose repetitions have no time.
     """
-    contents = parse_contents(read_bytes(path), str(path))
+    contents = read_contents(path)
     found = [
         record.repetition
         for name in contents.repetitions

@@ -1,5 +1,6 @@
 """Write a run file so that whatever happens leaves it readable."""
 
+import errno
 import fcntl
 import os
 import time
@@ -7,6 +8,8 @@ from pathlib import Path
 
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Footer, Header, Measurement, PlanRecord, RepetitionRecord
+from tierscope.runs.checksum import sealed
+from tierscope.runs.store import too_long
 
 _SYNC_S = 1.0
 """Least seconds between two fsync calls: each record reaches the kernel at once, so that a crash
@@ -20,10 +23,12 @@ _Record = Header | PlanRecord | RepetitionRecord | Measurement | Footer
 class RunWriter:
     """Appends records to a run file, whole lines or nothing."""
 
-    def __init__(self, path: Path, descriptor: int, length: int) -> None:
+    def __init__(self, path: Path, descriptor: int, length: int, last: int | None) -> None:
         self.path = path
         self._descriptor = descriptor
         self._length = length
+        self._last = last
+        """Number of the last record; None where lines get no checksums."""
         self._synced = time.monotonic()
 
     @classmethod
@@ -44,9 +49,9 @@ class RunWriter:
         except OSError as error:
             raise _refusal(path, error) from None
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        writer = cls(path, descriptor, 0)
+        writer = cls(path, descriptor, 0, 0)
         try:
-            writer._write(_line(header))
+            writer._append(header)
         except OSError as error:
             writer.close()
             path.unlink(missing_ok=True)
@@ -54,9 +59,10 @@ class RunWriter:
         return writer
 
     @classmethod
-    def resume(cls, path: Path, length: int) -> "RunWriter":
+    def resume(cls, path: Path, length: int, last: int | None) -> "RunWriter":
         """Go on with a file after its first ``length`` bytes, whole lines; what follows is torn.
 
+        ``last`` is the number of the last record by its checksum; lines get none where it has none.
         Raises UserError where it cannot be written, or another process goes on with it.
         """
         try:
@@ -69,7 +75,7 @@ class RunWriter:
             os.close(descriptor)
             raise UserError(f"run '{path}' is being measured by another process") from None
         os.ftruncate(descriptor, length)
-        writer = cls(path, descriptor, length)
+        writer = cls(path, descriptor, length, last)
         if length and os.pread(descriptor, 1, length - 1) != b"\n":
             writer._write(b"\n")
         return writer
@@ -77,7 +83,7 @@ class RunWriter:
     def add(self, record: PlanRecord | RepetitionRecord | Measurement | Footer) -> None:
         """Append a record; raises UserError, the file's earlier records intact, where it cannot."""
         try:
-            self._write(_line(record))
+            self._append(record)
             if isinstance(record, Footer) or time.monotonic() - self._synced > _SYNC_S:
                 os.fsync(self._descriptor)
                 self._synced = time.monotonic()
@@ -93,6 +99,17 @@ class RunWriter:
         """Close the file; nothing is buffered here."""
         os.close(self._descriptor)
 
+    def _append(self, record: _Record) -> None:
+        line = _line(record)
+        number = None if self._last is None else self._last + 1
+        if number is not None:
+            line = sealed(line, number)
+        line += b"\n"
+        if why := too_long(line):
+            raise OSError(errno.EFBIG, f"{record.record}: {why}: measure less in one run")
+        self._write(line)
+        self._last = number
+
     def _write(self, line: bytes) -> None:
         written = 0
         while written < len(line):
@@ -102,7 +119,7 @@ class RunWriter:
 
 def _line(record: _Record) -> bytes:
     sparse = isinstance(record, RepetitionRecord)  # nearly all keys of its evidence are absent
-    return record.model_dump_json(exclude_none=sparse).encode() + b"\n"
+    return record.model_dump_json(exclude_none=sparse).encode()
 
 
 def _refusal(path: Path, error: OSError) -> UserError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.kinds.model_checkpoint import spec as model_checkpoint
-from tierscope.model.base import Model
+from tierscope.model.base import Model, Word
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import GPU_BACKENDS, SYNCHRONOUS, Buffers, FilePath
@@ -151,12 +151,12 @@ class Kills(Model):
 class Checkpoints(Model):
     """Checkpoints of a repetition, and how durable they are."""
 
-    medium: Literal["file", "mapped", "pool", "memory"]
+    medium: Word[Literal["file", "mapped", "pool", "memory"]]
     """mapped: a mapped file, with the evidence ``persistent``; pool: of libpmemobj; memory: shared
     memory of a node, which outlives the program and nothing else."""
     durable_by: str
     """The step after which a checkpoint counts as durable."""
-    survives_power_loss: Literal["yes", "no", "unknown"] | None = None
+    survives_power_loss: Word[Literal["yes", "no", "unknown"]] | None = None
     """Whether a pool's last good checkpoint would have survived."""
     why: str | None = None
     """In one sentence."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from tierscope.fleet import transport as mpi
 from tierscope.machine.launcher import launched_rank
+from tierscope.model.base import Word
 from tierscope.model.endpoint import EndpointKind, format_ranges, whole_number
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.evidence import OwnEvidence
@@ -137,7 +138,7 @@ class RankTransfer(Ruled):
 class GpuRanksEvidence(OwnEvidence):
     """Keys of evidence of copies between ranks."""
 
-    memory_handles: Literal["fabric", "ipc"] | None = None
+    memory_handles: Word[Literal["fabric", "ipc"]] | None = None
     """How ranks got at the memory of each other's GPUs: by handles of NVLink's fabric, or by CUDA's
     interprocess handles."""
 

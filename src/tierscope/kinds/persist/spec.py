@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Model
+from tierscope.model.base import Model, Word
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import ORDER, PAGES, SIZE, MadeBy, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
@@ -86,7 +86,7 @@ class PersistedBy(Model):
     """The stores and what followed them: "16-byte stores, clwb of each line, sfence"."""
     cpu_has: list[str]
     """Instructions that write cache lines back, as the CPU names them."""
-    durable: Literal["not-asked", "volatile-memory", "yes", "no", "unknown"]
+    durable: Word[Literal["not-asked", "volatile-memory", "yes", "no", "unknown"]]
     """Whether what an operation wrote survives a loss of power once it has ended. not-asked: of
     stores alone; volatile-memory: the memory forgets its contents; else as the target's evidence
     says."""

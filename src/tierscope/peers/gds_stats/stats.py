@@ -15,7 +15,7 @@ from tierscope.engine.process import answer_of
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import IoEvidence, Repetition
 from tierscope.peers.totals import totals_of
-from tierscope.runs.read import parse_contents, read_bytes
+from tierscope.runs.read import read_contents
 from tierscope.runs.store import SUFFIX, is_run_file
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _run_file(pid: int) -> Path | None:
 
 
 def _stats(path: Path, level: int) -> Stats:
-    contents = parse_contents(read_bytes(path), str(path))
+    contents = read_contents(path)
     done = []
     for spec in contents.planned:
         repetitions = [one.repetition for one in contents.repetitions_of(spec["id"])]

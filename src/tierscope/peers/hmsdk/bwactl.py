@@ -10,6 +10,7 @@ from tierscope.cli.measure import planned, progress_of
 from tierscope.cli.output import Output
 from tierscope.machine.discover import discover
 from tierscope.model.errors import ExitCode, UserError, shown
+from tierscope.model.given_file import open_given
 from tierscope.model.topology import Topology
 from tierscope.peers.drop_in import errors_at
 from tierscope.peers.hmsdk.lstopo import read_lstopo
@@ -88,7 +89,7 @@ def _text_of(groups: Sequence[Group]) -> str:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             return file.read(_MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise UserError(f"--mlc-file: {shown(path)} cannot be read: {error.strerror}") from None

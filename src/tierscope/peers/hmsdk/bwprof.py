@@ -24,6 +24,7 @@ from tierscope.machine.counters import Key, Source, traffic_source
 from tierscope.machine.discover import discover
 from tierscope.machine.sampler import Sampler
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.given_file import open_given
 from tierscope.model.topology import Topology
 from tierscope.peers.drop_in import errors_at, reason_of
 from tierscope.place.launch import cannot_start, end_program, find_program
@@ -33,6 +34,7 @@ from tierscope.runs.record import version
 _MB = 1e6
 _DAY_S = 86400.0
 _POLL_S = 0.1
+_MOST_BYTES = 64 << 20
 CSV, INFO, OLD = "bwprof.csv", "info.txt", ".old"
 COLUMNS = ("RD", "WR", "SUM", "CXLRD", "CXLWR", "CXLSUM")
 """Columns per socket in MB/s: memory controllers, then CXL devices."""
@@ -182,7 +184,8 @@ def read_csv(directory: Path) -> Recording:
 
 def _recorded(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with open_given(path) as file:
+            return file.read(_MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UserError(f"{path} cannot be read: {why}; record one, or name it with -d") from None

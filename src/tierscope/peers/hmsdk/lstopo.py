@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.errors import UserError, shown
+from tierscope.model.given_file import open_given
 from tierscope.model.topology import Node, NodeKind, Package, Topology
 
 _MAX_BYTES = 1 << 24
@@ -19,7 +20,7 @@ def read_lstopo(path: Path) -> Topology:
     """Return the packages and nodes of lstopo's text, or the machine of its XML; raises
     UserError."""
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             text = file.read(_MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise UserError(f"{shown(path)} cannot be read: {error.strerror}") from None

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from tierscope.model.endpoint import whole_number
 from tierscope.model.errors import UserError
+from tierscope.model.given_file import open_given
 from tierscope.model.persistent import Backing
 from tierscope.peers.streamer.study import (
     CLOSE,
@@ -286,7 +287,7 @@ def _point(text: str, where: Path | str) -> Point:
 
 def _content(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_given(path) as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:
         raise UserError(f"{path}: it cannot be read: {error.strerror}") from None
