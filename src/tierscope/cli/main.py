@@ -74,6 +74,9 @@ def _explain(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if os.environ.get("TIERSCOPE_DEBUG"):
         raise error
+    if isinstance(error, MemoryError):
+        _say("out of memory; raise the limits of memory and of addresses (ulimit -v)")
+        return 1
     if isinstance(error, OSError) and error.filename is None and error.errno in _NOT_WRITTEN:
         _say(f"the output could not be written: {_NOT_WRITTEN[error.errno]}")
         return 1
