@@ -21,6 +21,7 @@ from tierscope.model.run import (
     Run,
     check_figure,
 )
+from tierscope.runs.checksum import damage_of, is_whole, opened
 from tierscope.runs.store import BOM, HEAD_BYTES, is_run
 
 _MAX_WHERE = 120
@@ -148,6 +149,42 @@ def parse_contents(content: bytes, path: str) -> Contents:
         raise UserError(f"{path} is empty: its run ended before its header was written")
     contents.length = min(contents.length, len(content))
     return contents
+
+
+def parse_readable(content: bytes, path: str) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
+    """Return what can be read of a run file, damaged or not, and what is wrong with it.
+
+    The first list has the records that are whole, whatever they are, with the numbers of their
+    lines; the second one a sentence for each line that is damaged, torn or missing.
+    """
+    texts = content.removeprefix(BOM).split(b"\n")
+    lines = [(number, opened(text)) for number, text in enumerate(texts, 1) if text.strip()]
+    last = 0 if any(line.number is not None for _, line in lines) else None
+    records: list[tuple[int, dict[str, Any]]] = []
+    problems: list[str] = []
+    for number, line in lines:
+        problem = damage_of(line, last)
+        if not problem or is_whole(line, last):
+            record = _parsed(line.record)
+            if record is None:
+                problem = "it is not a JSON object with a 'record'"
+            else:
+                records.append((number, record))
+        if problem:
+            problems.append(f"{path}:{number}: the run file is damaged here ({problem})")
+        if last is not None:
+            sure = line.intact and line.number is not None
+            last = max(last, line.number or 0) if sure else last + 1
+    return records, problems
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    whole = isinstance(record, dict) and isinstance(record.get("record"), str)
+    return record if whole else None
 
 
 def _add(contents: Contents, record: Record, number: int, line: bytes) -> None:
