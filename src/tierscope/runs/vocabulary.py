@@ -1,0 +1,68 @@
+"""Words that tierscope writes itself, so that they name nobody: in messages, keys and values."""
+
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+from tierscope.model.errors import UserError
+
+_WORDS = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?:\d[A-Za-z]*)?(?![A-Za-z0-9])")
+"""With one digit at most: names of hosts in examples have more."""
+_MESSAGES = re.compile(rb"[\x20-\x7e]{12,}")
+"""What the engine says; shorter runs of letters may be machine code."""
+_PIECES = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
+_SIGNS = frozenset("µ×±–—…→≥≤·½’")
+_OF_HARDWARE = frozenset((
+    "aarch64", "amd64", "avx512", "avx512f", "ddr3", "ddr4", "ddr5", "dev", "disk", "ext4",
+    "gen3", "gen4", "gen5", "intel", "amd", "nvidia", "mlx4", "mlx5", "nfs4", "raid10", "sse4",
+    "x86", "xfs",
+))  # fmt: skip
+_FORMS = re.compile(
+    r"""
+    (?! 0 \d{7} ) \d+                                        # numbers, but no long number's zeros
+    | \d+ (?: [kmgt](?:i?b)? | [kmgtp]?b | [mun]?s | h | hz | [kmg]hz | w | v | c | d | x | p | nt )
+    | [a-z] \d{1,4}                                          # t8, L2, s64
+    | \d{1,3} [kmgt] | \d{2} t \d{2}                         # of ids; of times
+    | 0x [0-9a-f]{1,8}
+    | (?: nvme\d{1,3}n\d{1,3}(?:p\d{1,3})? | nvme\d{1,3} | [svxh]d[a-z]{1,2}\d{0,3} | dm | md\d{1,3}
+        | loop\d{1,3} | ram\d{1,3} | zram\d | pmem\d{1,3}(?:s\d)? | dax\d{1,3} | nullb\d )
+    | (?: eth | ib | bond | ens | eno | enp | mlx | br | vlan ) \d{1,3}
+    | enp \d{1,3} s\d{1,3} (?: f\d{1,2} )? (?: np\d{1,2} )?
+    | (?: node | gpu | cpu | cpus | core | package | socket | mem | region | namespace | root
+        | decoder | endpoint | port | l | h | run | sm | stream | thread ) (?: 0 | [1-9]\d{0,3} )
+    | (?: host | user | serial | uuid | mac | guid | ip | path | name | word ) \d+  # replacements
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@cache
+def _own_words() -> frozenset[str]:
+    """Return the words of tierscope's own program text and of the engine's messages."""
+    package = Path(__file__).parents[1]
+    texts = [path.read_text(errors="replace") for path in package.rglob("*.py")]
+    engine = _engine()
+    if engine is not None:
+        texts.append(b"\n".join(_MESSAGES.findall(engine.read_bytes())).decode())
+    found = {word.lower() for text in texts for word in _WORDS.findall(text)}
+    return frozenset(found) | _OF_HARDWARE
+
+
+def _engine() -> Path | None:
+    from tierscope.engine.process import find_engine
+
+    try:
+        return find_engine()
+    except UserError:
+        return None
+
+
+def is_own(text: str) -> bool:
+    """Return whether a text consists of such words, of numbers and of names of devices."""
+    return all(_is_own_piece(piece) for piece in _PIECES.findall(text))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_own_piece(piece: str) -> bool:
+    known = piece in _SIGNS or piece.lower() in _own_words()
+    return known or _FORMS.fullmatch(piece) is not None
