@@ -60,6 +60,7 @@ _ADDRESSES = re.compile(
     )(?![0-9a-z])""",
     re.VERBOSE | re.IGNORECASE,
 )
+_RECORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _HASH = re.compile(rf"{_HEX}{{7,64}}")
 _IP = re.compile(r"(?<![0-9A-Za-z:.])[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+(?:%\w+)?(?![0-9A-Za-z])")
 _ENDPOINT = re.compile(r"\bhost:([^\s'\"]+)")
@@ -67,8 +68,10 @@ _SERVER = re.compile(
     r"(?<![\w.-])(?!(?:file|dev|dax|pmem|pool|alloc):)([A-Za-z0-9][\w.-]*|\[[^\]]+\]):(?=/)"
 )
 _PATH = re.compile(r"(?<![\w./>])(?:/|~)[^\s'\"`,;()\[\]{}<>|=:]*")
+_DOMAIN = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w-]*(?:\.[A-Za-z][A-Za-z0-9-]*){2,}(?![\w/-])")
 _PAIR = re.compile(r"([^\s,>→-]+)>([^\s,>]+)")
-_FRAGMENT = re.compile(r"[^\s=,:;()'\"`<>|\[\]{}→]+")
+_BETWEEN = r"\s=,:;()'\"`<>|\[\]{}→"
+_FRAGMENT = re.compile(rf"(?<![^{_BETWEEN}])(?!\d+ bytes\b)[^{_BETWEEN}]+")
 _ID_MARK = re.compile(r"(?:^|\.)(?:file|dev|pmem|dax|host|pool):(?!node:|\d)")
 _PLACED = re.compile(r"(?:host|user|serial|uuid|mac|guid|ip|path|name|word)\d+")
 _SYSTEM = frozenset((
@@ -117,15 +120,20 @@ class Hidden:
         bare = name.strip()
         if not bare or _PLACED.fullmatch(bare):
             return name
-        if (found := self._words.get(bare.lower())) is None:
+        short = bare.lower().partition(".")[0] if sort == "host" and not _is_ip(bare) else ""
+        found = self._words.get(bare.lower())
+        if found is None and short in self._words:
+            found = self._words[bare.lower()] = self._words[short]
+        if found is None:
             taken = {word for word in self._words.values() if word.rstrip("0123456789") == sort}
             found = self._words[bare.lower()] = f"{sort}{len(taken) + 1}"
             self._pattern.clear()
-            if sort == "host" and not _is_ip(bare):
-                short, _, domain = bare.lower().partition(".")
-                self._words.setdefault(short, found)
-                if "." in domain:
-                    self._words.setdefault(domain, found)
+        if short:
+            domain = bare.lower().partition(".")[2]
+            for part in (short, domain) if "." in domain else (short,):
+                if part not in self._words:
+                    self._words[part] = found
+                    self._pattern.clear()
         return found
 
     def learn(self, value: Any, key: str = "") -> None:
@@ -172,7 +180,9 @@ class Hidden:
             return value
         if key in ("id", "measurements") and value in self._ids:
             return self._ids[value]
-        if key in HASHES and _HASH.fullmatch(value):
+        if (key == "record" and _RECORD.fullmatch(value)) or (
+            key in HASHES and _HASH.fullmatch(value)
+        ):
             return value
         typed = self._typed(value, key)
         if typed is not None:
@@ -234,8 +244,9 @@ class Hidden:
         if not text or (not free and not hardware and self._is_plain(text)):
             return text
         text = _ENDPOINT.sub(lambda match: f"host:{self._hosts(match[1])}", text)
-        text = _ADDRESSES.sub(lambda match: self.name(match.lastgroup or "name", match[0]), text)
         text = _IP.sub(self._address, text)
+        text = _ADDRESSES.sub(lambda match: self.name(match.lastgroup or "name", match[0]), text)
+        text = _DOMAIN.sub(self._domain, text)
         text = _SERVER.sub(lambda match: f"{self._by_form('host', match[1])}:", text)
         text = self._known(text, free)
         text = _PATH.sub(lambda match: self.path(match[0]), text)
@@ -257,6 +268,9 @@ class Hidden:
             return match[0]
         return self.name("ip", bare) + match[0][len(bare) :]
 
+    def _domain(self, match: re.Match[str]) -> str:
+        return match[0] if is_own(match[0]) else self.name("host", match[0])
+
     def _pair(self, match: re.Match[str]) -> str:
         """``A>B`` names two hosts of messages."""
         sides = [self._words.get(side.lower(), side) for side in match.groups()]
@@ -270,7 +284,9 @@ class Hidden:
         if bare and is_own(bare):
             return word
         parts = bare.split("/")
-        if all(part in ("", ".", "..") or part in _SYSTEM or _PLACED.match(part) for part in parts):
+        if all(
+            part in ("", ".", "..") or part in _SYSTEM or _PLACED.fullmatch(part) for part in parts
+        ):
             return word
         return self.name("word", bare) + word[len(bare) :]
 

@@ -17,10 +17,11 @@ _OF_HARDWARE = frozenset((
     "gen3", "gen4", "gen5", "intel", "amd", "nvidia", "mlx4", "mlx5", "nfs4", "raid10", "sse4",
     "x86", "xfs",
 ))  # fmt: skip
+_ANY, _LONGEST = 8, 20
+"""Digits of numbers that may be any, and of those that may be sizes."""
 _FORMS = re.compile(
     r"""
-    (?! 0 \d{7} ) \d+                                        # numbers, but no long number's zeros
-    | \d+ (?: [kmgt](?:i?b)? | [kmgtp]?b | [mun]?s | h | hz | [kmg]hz | w | v | c | d | x | p | nt )
+    \d+ (?: [kmgt](?:i?b)? | [kmgtp]?b | [mun]?s | h | hz | [kmg]hz | w | v | c | d | x | p | nt )
     | [a-z] \d{1,4}                                          # t8, L2, s64
     | \d{1,3} [kmgt] | \d{2} t \d{2}                         # of ids; of times
     | 0x [0-9a-f]{1,8}
@@ -64,5 +65,8 @@ def is_own(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _is_own_piece(piece: str) -> bool:
-    known = piece in _SIGNS or piece.lower() in _own_words()
-    return known or _FORMS.fullmatch(piece) is not None
+    if piece in _SIGNS or piece.lower() in _own_words():
+        return True
+    if piece.isdecimal() and len(piece) < _LONGEST:  # a size, unless it may be a serial number
+        return len(piece) <= _ANY or int(piece) % 1024 == 0
+    return _FORMS.fullmatch(piece) is not None
