@@ -64,7 +64,7 @@ def bundle(path: Path, directory: Path | None = None) -> Bundle:
         raise UserError(f"{path}: no line of it can be read")
     hide = _hidden(records)
     try:
-        hide.learn(records)
+        hide.learn([*records, _versions(records[0])])
         clean = [hide.value(record) for record in records]
         versions = hide.value(_versions(records[0]))
     except RecursionError:

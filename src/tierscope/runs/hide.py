@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tierscope.runs.vocabulary import is_own
+from tierscope.runs.vocabulary import PCI, is_own
 
 _SORTS = (
     ("user", r"user|username|login|owner|email"),
@@ -71,7 +71,7 @@ _PATH = re.compile(r"(?<![\w./>])(?:/|~)[^\s'\"`,;()\[\]{}<>|=:]*")
 _DOMAIN = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w-]*(?:\.[A-Za-z][A-Za-z0-9-]*){2,}(?![\w/-])")
 _PAIR = re.compile(r"([^\s,>→-]+)>([^\s,>]+)")
 _BETWEEN = r"\s=,:;()'\"`<>|\[\]{}→"
-_FRAGMENT = re.compile(rf"(?<![^{_BETWEEN}])(?!\d+ bytes\b)[^{_BETWEEN}]+")
+_FRAGMENT = re.compile(rf"(?<![^{_BETWEEN}])(?!\d+ bytes\b)(?:{PCI}|[^{_BETWEEN}]+)")
 _ID_MARK = re.compile(r"(?:^|\.)(?:file|dev|pmem|dax|host|pool):(?!node:|\d)")
 _PLACED = re.compile(r"(?:host|user|serial|uuid|mac|guid|ip|path|name|word)\d+")
 _SYSTEM = frozenset((
@@ -103,6 +103,8 @@ class Hidden:
         self._words: dict[str, str] = {}
         """By the name in lower case."""
         self._ids: dict[str, str] = {}
+        self._public: set[str] = set()
+        """Words of hardware that a run names as such, in lower case."""
         self._pattern: dict[bool, re.Pattern[str] | None] = {}
 
     def counts(self) -> dict[str, int]:
@@ -136,17 +138,18 @@ class Hidden:
                     self._pattern.clear()
         return found
 
-    def learn(self, value: Any, key: str = "") -> None:
-        """Note the names that typed fields hold, before any text is read."""
+    def learn(self, value: Any, key: str = "", hardware: bool = False) -> None:
+        """Note the names that typed fields hold, and words of hardware, before any text is read."""
         if isinstance(value, dict):
             self._learn_id(value)
             for inner, one in value.items():
-                self.learn(one, inner)
+                self.learn(one, inner, _is_of_hardware(inner, key, value, hardware))
         elif isinstance(value, list):
             for one in value:
-                self.learn(one, key)
+                self.learn(one, key, hardware)
         elif isinstance(value, str) and key not in TEXTS:
-            self._typed(value, key)
+            if self._typed(value, key) is None and hardware:
+                self._public.update(word.lower() for word in _FRAGMENT.findall(value))
         elif isinstance(value, str):
             for match in _ENDPOINT.finditer(value):
                 self._hosts(match[1])
@@ -167,10 +170,9 @@ class Hidden:
     def value(self, value: Any, key: str = "", hardware: bool = False) -> Any:
         """Return a JSON value without names; of numbers and the like as it is."""
         if isinstance(value, dict):
-            model = bool(_NAMED_HARDWARE & value.keys())
             return {
                 self._key(inner): self.value(
-                    one, inner, hardware or key in HARDWARE or (inner == "name" and model)
+                    one, inner, _is_of_hardware(inner, key, value, hardware)
                 )
                 for inner, one in value.items()
             }
@@ -187,7 +189,7 @@ class Hidden:
         typed = self._typed(value, key)
         if typed is not None:
             return typed
-        return self.text(value, key in TEXTS, hardware or key in HARDWARE)
+        return self.text(value, key in TEXTS, hardware)
 
     def _key(self, key: str) -> str:
         if key in self._ids:
@@ -281,7 +283,7 @@ class Hidden:
         bare = word.rstrip(".!?")
         if "/" in bare and all(is_own(part) for part in bare.split("/")):
             return word
-        if bare and is_own(bare):
+        if bare and (is_own(bare) or bare.lower() in self._public):
             return word
         parts = bare.split("/")
         if all(
@@ -301,6 +303,12 @@ class Hidden:
             )
         pattern = self._pattern[free]
         return pattern.sub(lambda m: self._words[m[0].lower()], text) if pattern else text
+
+
+def _is_of_hardware(key: str, above: str, beside: dict[str, Any], hardware: bool) -> bool:
+    """Whether the value of a key is of hardware: by itself, or as all of what it is in."""
+    model = key == "name" and bool(_NAMED_HARDWARE & beside.keys())
+    return (hardware or model or key in HARDWARE or above in HARDWARE) and key not in TEXTS
 
 
 def _is_replaced(name: str, sort: str, free: bool) -> bool:
@@ -333,7 +341,8 @@ def found_in(names: Iterable[tuple[str, str]], texts: Mapping[str, str]) -> str:
         for name, sort in foreign:
             squeezed = _NOT_ALNUM.sub("", name)
             mixed = not name.isdigit() and any(sign.isdigit() for sign in name)
-            if mixed and len(squeezed) >= 8 and squeezed in bare:
+            number = sort in ("serial", "uuid", "mac", "guid")
+            if number and mixed and len(squeezed) >= 8 and squeezed in bare:
                 return f"a {sort} is still in {place}"
             if name in lower and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", lower):
                 return f"a {sort} is still in {place}"

@@ -11,11 +11,15 @@ _WORDS = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?:\d[A-Za-z]*)?(?![A-Za-z0-9])")
 _MESSAGES = re.compile(rb"[\x20-\x7e]{12,}")
 """What the engine says; shorter runs of letters may be machine code."""
 _PIECES = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
+PCI = r"(?<![\w:])[0-9a-fA-F]{4}:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}\.[0-7])?(?![\w:])"
+"""A PCI address, or that of a host bridge."""
+_PCI = re.compile(PCI)
 _SIGNS = frozenset("µ×±–—…→≥≤·½’")
 _OF_HARDWARE = frozenset((
-    "aarch64", "amd64", "avx512", "avx512f", "ddr3", "ddr4", "ddr5", "dev", "disk", "ext4",
-    "gen3", "gen4", "gen5", "intel", "amd", "nvidia", "mlx4", "mlx5", "nfs4", "raid10", "sse4",
-    "x86", "xfs",
+    "aarch64", "amd", "amd64", "avx512", "avx512f", "bfq", "clientaddr", "ddr3", "ddr4", "ddr5",
+    "deadline", "dev", "disk", "ext4", "gen3", "gen4", "gen5", "intel", "kyber", "mlx4", "mlx5",
+    "mq", "nconnect", "nfs4", "nvidia", "raid10", "resgid", "resuid", "rsize", "sse4", "vers",
+    "wsize", "x86", "xfs",
 ))  # fmt: skip
 _ANY, _LONGEST = 8, 20
 """Digits of numbers that may be any, and of those that may be sizes."""
@@ -30,7 +34,8 @@ _FORMS = re.compile(
     | (?: eth | ib | bond | ens | eno | enp | mlx | br | vlan ) \d{1,3}
     | enp \d{1,3} s\d{1,3} (?: f\d{1,2} )? (?: np\d{1,2} )?
     | (?: node | gpu | cpu | cpus | core | package | socket | mem | region | namespace | root
-        | decoder | endpoint | port | l | h | run | sm | stream | thread ) (?: 0 | [1-9]\d{0,3} )
+        | decoder | endpoint | port | l | h | run | file | job | sm | stream
+        | thread ) (?: 0 | [1-9]\d{0,3} )
     | (?: host | user | serial | uuid | mac | guid | ip | path | name | word ) \d+  # replacements
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -60,7 +65,7 @@ def _engine() -> Path | None:
 
 def is_own(text: str) -> bool:
     """Return whether a text consists of such words, of numbers and of names of devices."""
-    return all(_is_own_piece(piece) for piece in _PIECES.findall(text))
+    return all(_is_own_piece(piece) for piece in _PIECES.findall(_PCI.sub(" ", text)))
 
 
 @lru_cache(maxsize=1 << 16)
