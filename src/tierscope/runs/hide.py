@@ -15,7 +15,7 @@ from typing import Any
 from tierscope.runs.vocabulary import PCI, is_own
 
 _SORTS = (
-    ("user", r"user|username|login|owner|email"),
+    ("user", r"user|username|login|logname|owner|email"),
     ("host", r"host|hosts|hostname|machine|server|servers|rack|switch|domain"),
     ("serial", r"serial|asset|wwn|wwid|eui|nguid|token"),
     ("uuid", r"uuid"),
@@ -31,7 +31,7 @@ PATHS = frozenset((
     "path", "real", "point", "directory", "dir", "folder", "file", "files", "backing_file",
     "log", "output", "source",
 ))  # fmt: skip
-"""Keys whose values are paths, blanks in them included, if they begin as one."""
+"""Keys whose values may be ``SERVER:PATH``; what begins with a slash is a path under any key."""
 TEXTS = frozenset((
     "reason", "remedy", "refused", "note", "notes", "detail", "why", "said", "message",
     "warning", "warnings", "command", "inferred_from", "unreadable", "open_error", "options",
@@ -41,7 +41,7 @@ HARDWARE = frozenset((
     "cpu", "cpu_model", "product", "bios", "microcode", "model", "firmware", "vbios",
     "part_number", "manufacturer", "slot", "type", "kernel", "hypervisor", "virtual",
     "compiler", "driver", "gpu_driver", "architecture", "tierscope", "engine",
-    "versions", "libraries", "system", "environment", "mpi", "library", "clock",
+    "versions", "libraries", "system", "mpi", "library", "clock",
 ))  # fmt: skip
 """Keys whose values are words of makers and of the kernel, which a run is sent for."""
 HASHES = frozenset(("git_commit", "sha256"))
@@ -67,7 +67,10 @@ _ENDPOINT = re.compile(r"\bhost:([^\s'\"]+)")
 _SERVER = re.compile(
     r"(?<![\w.-])(?!(?:file|dev|dax|pmem|pool|alloc):)([A-Za-z0-9][\w.-]*|\[[^\]]+\]):(?=/)"
 )
-_PATH = re.compile(r"(?<![\w./>])(?:/|~)[^\s'\"`,;()\[\]{}<>|=:]*")
+_PATH = re.compile(
+    r"""(?<=')/[^']*(?=') | (?<=")/[^"]*(?=") | (?<![\w./>])(?:/|~)[^\s'"`,;()\[\]{}<>|=:]*""",
+    re.VERBOSE,
+)
 _DOMAIN = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w-]*(?:\.[A-Za-z][A-Za-z0-9-]*){2,}(?![\w/-])")
 _PAIR = re.compile(r"([^\s,>→-]+)>([^\s,>]+)")
 _BETWEEN = r"\s=,:;()'\"`<>|\[\]{}→"
@@ -102,6 +105,8 @@ class Hidden:
     def __init__(self) -> None:
         self._words: dict[str, str] = {}
         """By the name in lower case."""
+        self._counts: Counter[str] = Counter()
+        self._texts: list[str] = []
         self._ids: dict[str, str] = {}
         self._public: set[str] = set()
         """Words of hardware that a run names as such, in lower case."""
@@ -109,8 +114,7 @@ class Hidden:
 
     def counts(self) -> dict[str, int]:
         """Return how many names of each sort were replaced."""
-        return dict(sorted(Counter(word.rstrip("0123456789") for word in
-                                   {*self._words.values()}).items()))  # fmt: skip
+        return dict(sorted(self._counts.items()))
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Yield each name that was replaced, in lower case, with its sort."""
@@ -127,8 +131,8 @@ class Hidden:
         if found is None and short in self._words:
             found = self._words[bare.lower()] = self._words[short]
         if found is None:
-            taken = {word for word in self._words.values() if word.rstrip("0123456789") == sort}
-            found = self._words[bare.lower()] = f"{sort}{len(taken) + 1}"
+            self._counts[sort] += 1
+            found = self._words[bare.lower()] = f"{sort}{self._counts[sort]}"
             self._pattern.clear()
         if short:
             domain = bare.lower().partition(".")[2]
@@ -138,19 +142,25 @@ class Hidden:
                     self._pattern.clear()
         return found
 
-    def learn(self, value: Any, key: str = "", hardware: bool = False) -> None:
-        """Note the names that typed fields hold, and words of hardware, before any text is read."""
+    def learn(self, records: list[dict[str, Any]]) -> None:
+        """Note all names, those of typed fields and words of hardware before those of texts."""
+        self._learn(records)
+        for text in self._texts:
+            self.text(text, free=True)
+
+    def _learn(self, value: Any, key: str = "", hardware: bool = False) -> None:
         if isinstance(value, dict):
             self._learn_id(value)
             for inner, one in value.items():
-                self.learn(one, inner, _is_of_hardware(inner, key, value, hardware))
+                self._learn(one, inner, _is_of_hardware(inner, key, value, hardware))
         elif isinstance(value, list):
             for one in value:
-                self.learn(one, key, hardware)
+                self._learn(one, key, hardware)
         elif isinstance(value, str) and key not in TEXTS:
             if self._typed(value, key) is None and hardware:
                 self._public.update(word.lower() for word in _FRAGMENT.findall(value))
         elif isinstance(value, str):
+            self._texts.append(value)
             for match in _ENDPOINT.finditer(value):
                 self._hosts(match[1])
 
@@ -207,7 +217,7 @@ class Hidden:
             return f"{kind}:{self.path(rest)}" if is_own(kind) else None
         if key in ENDPOINTS and kind == "host":
             return f"host:{self._hosts(rest)}"
-        if value.startswith("/") and (key in PATHS or " " not in value):
+        if value.startswith("/"):
             return self.path(value)
         if key in PATHS and (match := _SERVER.match(value)):
             return f"{self._by_form('host', match[1])}:{self.path(value[match.end() :])}"
@@ -308,12 +318,13 @@ class Hidden:
 def _is_of_hardware(key: str, above: str, beside: dict[str, Any], hardware: bool) -> bool:
     """Whether the value of a key is of hardware: by itself, or as all of what it is in."""
     model = key == "name" and bool(_NAMED_HARDWARE & beside.keys())
-    return (hardware or model or key in HARDWARE or above in HARDWARE) and key not in TEXTS
+    said = key.partition(" ")[0] in HARDWARE  # of an environment: "firmware of CPUs"
+    return (hardware or model or said or above in HARDWARE) and key not in TEXTS
 
 
 def _is_replaced(name: str, sort: str, free: bool) -> bool:
-    """Whether a name is looked for in texts; a folder's may be any word of a sentence."""
-    return is_foreign(name) or (free and sort != "name")
+    """Whether a name is looked for in texts; a serial number or a folder may be called ``1``."""
+    return is_foreign(name) or (free and sort in ("host", "user"))
 
 
 def is_foreign(name: str) -> bool:

@@ -17,9 +17,9 @@ _PCI = re.compile(PCI)
 _SIGNS = frozenset("µ×±–—…→≥≤·½’")
 _OF_HARDWARE = frozenset((
     "aarch64", "amd", "amd64", "avx512", "avx512f", "bfq", "clientaddr", "ddr3", "ddr4", "ddr5",
-    "deadline", "dev", "disk", "ext4", "gen3", "gen4", "gen5", "intel", "kyber", "mlx4", "mlx5",
-    "mq", "nconnect", "nfs4", "nvidia", "raid10", "resgid", "resuid", "rsize", "sse4", "vers",
-    "wsize", "x86", "xfs",
+    "deadline", "dev", "disk", "ext4", "forceoff", "gen3", "gen4", "gen5", "intel", "kyber",
+    "mlx4", "mlx5", "mq", "nconnect", "nfs4", "notimplemented", "notsupported", "nvidia",
+    "raid10", "resgid", "resuid", "rsize", "sse4", "vers", "wsize", "x86", "xfs",
 ))  # fmt: skip
 _ANY, _LONGEST = 8, 20
 """Digits of numbers that may be any, and of those that may be sizes."""
