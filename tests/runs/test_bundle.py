@@ -17,8 +17,14 @@ from tests import synthetic
 from tests.runs.planted import WORDS, Planted, records
 
 from tierscope.cli.app import app
+from tierscope.kinds.plan import Plan
+from tierscope.kinds.registry import KINDS
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
+from tierscope.model.metric import DISTRIBUTIONS, METRICS
+from tierscope.model.run import RecordAdapter
 from tierscope.runs.bundle import bundle
+from tierscope.runs.hide import Hidden
 from tierscope.runs.read import parse_readable, read_run
 
 
@@ -231,3 +237,38 @@ def test_whatever_the_damage_is_a_bundle_is_written_or_refused_in_one_line(
             (archive,) = archives
             (content,) = (t for n, t in unpacked(archive).items() if n.endswith("run.jsonl"))
             assert parse_readable(content, "")[1] == []
+
+
+def words_of_the_format() -> set[str]:
+    """Return the keys and the fixed values of plans, events and run files."""
+    found: set[str] = {*METRICS, *DISTRIBUTIONS, *KINDS, *(cause.value for cause in Cause)}
+    left: list[Any] = [RecordAdapter.json_schema(), Plan.model_json_schema()]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            found.update(one.get("properties", {}))
+            found.update(word for word in [*one.get("enum", []), one.get("const")]
+                         if isinstance(word, str))  # fmt: skip
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+    return found
+
+
+def test_words_of_the_format_are_never_replaced() -> None:
+    words = words_of_the_format()
+    assert {"io_latency_p99", "c2c_links", "measured", "512m", "pool-objects"} <= words
+    assert [word for word in sorted(words) if Hidden().text(word) != word] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpu017", "node18", "cn0123", "n012", "nid001234", "r1i2n3", "jdoe", "svc-jdoe", "ab12345",
+     "Müller", "10.1.2.3", "fe80::1", "acme.example.com", "S3EVNX0R123456", "415685391288"],
+)  # fmt: skip
+def test_names_in_sentences_alone_are_replaced(name: str) -> None:
+    text = f"rank 3 on {name} was lost ({name}), see '/data/{name}/a b' and {name}:/x"
+    said = Hidden().text(text, free=True)
+    assert name.lower() not in said.lower()
+    assert said.startswith("rank 3 on ")
+    assert " was lost (" in said

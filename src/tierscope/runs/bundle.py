@@ -127,9 +127,12 @@ def _check(content: bytes, texts: dict[str, str], hide: Hidden, stem: str) -> No
         raise _refusal("its figures could not be read back")
 
 
-def _figures(run: Run) -> list[tuple[str, list[float], list[float]]]:
+def _figures(run: Run) -> list[tuple[str, list[float], list[tuple[str, float]]]]:
     """Return what nothing may change; parts of figures and sources of limits may hold names."""
-    return [(m.status, m.samples, [one.estimate for one in m.figures]) for m in run.measurements]
+    return [
+        (m.status, m.samples, [(one.metric, one.estimate) for one in m.figures])
+        for m in run.measurements
+    ]
 
 
 def _refusal(why: str) -> UserError:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tierscope.runs.vocabulary import PCI, is_own
+from tierscope.runs.vocabulary import PCI, is_own, is_own_id
 
 _SORTS = (
     ("user", r"user|username|login|logname|owner|email"),
@@ -172,7 +172,7 @@ class Hidden:
         named = any(
             isinstance(one, str) and ("/" in one or one.startswith("host:")) for one in ends
         )
-        if named or _ID_MARK.search(name) or not is_own(name):
+        if named or _ID_MARK.search(name) or not is_own_id(name):
             kind = record.get("kind", record.get("event", "measurement"))
             kind = kind if isinstance(kind, str) and is_own(kind) else "measurement"
             self._ids[name] = f"{kind}.name{len(self._ids) + 1}"[-64:]
@@ -192,6 +192,8 @@ class Hidden:
             return value
         if key in ("id", "measurements") and value in self._ids:
             return self._ids[value]
+        if key in ("id", "measurements") and is_own_id(value):
+            return self._known(value, free=False)
         if (key == "record" and _RECORD.fullmatch(value)) or (
             key in HASHES and _HASH.fullmatch(value)
         ):
