@@ -79,7 +79,7 @@ def imported_by(*arguments: str) -> set[str]:
 
 def heavy(modules: set[str]) -> set[str]:
     """Return which of the libraries that take long to import are among these modules."""
-    libraries = ("pydantic", "rich", "yaml", "jinja2", "duckdb", "vl_convert", "pynvml")
+    libraries = ("pydantic", "rich", "yaml", "jinja2", "duckdb", "quickjs", "resvg_py", "pynvml")
     return {name for name in libraries if name in modules}
 
 

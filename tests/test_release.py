@@ -151,9 +151,10 @@ def test_packages_get_checksums_and_a_list_of_their_parts(tmp_path: Path) -> Non
     assert parts["pydantic"] == metadata.version("pydantic")
     assert parts["pydantic-core"] == metadata.version("pydantic-core")
     assert (parts["libnuma"], parts["hwloc"]) == ("2.0.16-1", "2.9.0-1")
-    assert {"jemalloc", "duckdb"} <= set(parts)
+    assert {"jemalloc", "duckdb", "vega", "vega-lite", "liberation-sans"} <= set(parts)
     assert not {"pytest", "cyclonedx-python-lib"} & set(parts)
     addresses = {part["name"]: part["purl"] for part in listed["components"]}
+    assert addresses["vega"] == f"pkg:npm/vega@{parts['vega']}"
     assert addresses["libnuma"] == "pkg:deb/debian/libnuma-dev@2.0.16-1"
     sums = dict(line.split()[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
     assert sums[wheel.name] == hashlib.sha256(wheel.read_bytes()).hexdigest()

@@ -309,16 +309,16 @@ def test_a_bundle_names_nobody(
     outcome = measure(
         plan_of(named, size="4k"), "of-node017", named, command, tmp_path, lambda _event: None
     )
-    written = bundle(outcome.path)
+    written = bundle(outcome.path).path
     with tarfile.open(written) as archive:
         texts = {
             Path(name).name: archive.extractfile(name).read().decode()  # type: ignore[union-attr]
             for name in archive.getnames()
         }
-    assert set(texts) == {"run.jsonl", "topology.json", "versions.json"}
+    assert set(texts) == {"run.jsonl", "topology.json", "versions.json", "bundle.json"}
     assert not [name for name, text in texts.items() if "node017" in text or "alice" in text]
     assert "host1" in texts["run.jsonl"]
-    assert "/home/user1/plan.yaml" in texts["run.jsonl"]
+    assert "/home/user1/name" in texts["run.jsonl"]
     assert "pydantic" in json.loads(texts["versions.json"])["now"]["libraries"]
     run_file = tmp_path / "run.jsonl"
     run_file.write_text(texts["run.jsonl"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tierscope.cli import options
 from tierscope.cli.output import Output, waiting
-from tierscope.model.errors import shown
+from tierscope.model.errors import counted, shown
 from tierscope.runs.store import find_run
 
 
@@ -13,19 +13,25 @@ from tierscope.runs.store import find_run
 @options.out_option("DIR", "Directory of the archive  [default: where the run file is]")
 @options.json_option
 def bundle(run: str, out: Path | None, output: Output) -> None:
-    """Pack a run for a bug report: the run file, the topology and all versions.
+    """Pack a run for a bug report: what can be read of the run file, the topology, all versions.
 
-    In the copy, host and user names, UUIDs, MAC addresses and serial numbers are replaced; the run
-    itself stays as it is. RUN is a run file, the name of a run, a tag, or last, which is the
-    default.
+    In the copy, names of hosts, users and servers, addresses, serial numbers, UUIDs, and paths and
+    words of your own are replaced; the run itself stays as it is. RUN is a run file, damaged or
+    not, the name of a run, a tag, or last, which is the default. Nothing is written where a name
+    would be left (exit status 1).
 
     \b
     Examples:
       tierscope bundle
       tierscope bundle 20260105-140307-quick --out .
     """
-    from tierscope.runs.bundle import bundle
+    from tierscope.runs.bundle import KEPT, bundle
 
     with waiting("packing the run"):
-        path = bundle(find_run(run), out)
-    output.emit({"bundle": shown(path)}, f"bundle: {path}")
+        packed = bundle(find_run(run), out)
+    replaced = ", ".join(f"{number} {sort}" for sort, number in packed.replaced.items())
+    text = f"bundle: {packed.path}\nreplaced: {replaced or 'nothing'}\nkept: {'; '.join(KEPT)}"
+    if packed.damaged:
+        text += f"\ndamaged: {counted(len(packed.damaged), 'line')}, named in bundle.json"
+    said = {"replaced": packed.replaced, "kept": KEPT, "damaged": packed.damaged}
+    output.emit({"bundle": shown(packed.path), **said}, text)

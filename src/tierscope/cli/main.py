@@ -81,7 +81,7 @@ def _explain(error: Exception) -> int:
     if os.environ.get("TIERSCOPE_DEBUG"):
         raise error
     if isinstance(error, MemoryError):
-        _say("there is not enough memory for this")
+        _say("out of memory; raise the limits of memory and of addresses (ulimit -v)")
     elif not isinstance(error, OSError):
         _say_internal(error)
     elif error.filename is not None:

@@ -14,11 +14,12 @@ from typing import Any
 
 from tierscope.report.naming import legal_values
 from tierscope.report.pictures.picture import Picture, Spec
+from tierscope.report.pictures.vega import png_of, svg_of
 
-# Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
+# Room is left for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
 FONT = "'Liberation Sans', Arial, Arimo, Helvetica, sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
-_PNG_SCALE, _PPI = 2.0, 72.0
+_PNG_SCALE = 2.0
 _LEGIBLE, _LARGEST = 0.75, 1.15
 """How far a picture may shrink on a small screen before it scrolls, and grow on a large one."""
 _SUBTITLE = 76
@@ -104,13 +105,11 @@ def png_for_file(picture: Picture, origin: str = "") -> bytes:
 
 def png_of_svg(svg: str) -> bytes:
     """Return an SVG as PNG, twice as large as its pixels."""
-    import vl_convert
-
-    return _compressed(bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE, ppi=_PPI)))
+    return _compressed(png_of(svg, _PNG_SCALE))
 
 
 def _compressed(png: bytes) -> bytes:
-    """Return a PNG with its pixels compressed well: vl-convert writes three to four times as much.
+    """Return a PNG with its pixels compressed well: resvg writes three to four times as much.
 
     A PNG is a signature and chunks: length, type, content and checksum; pixels are in ``IDAT``.
     """
@@ -136,9 +135,7 @@ def _compressed(png: bytes) -> bytes:
 
 
 def _svg(spec: Spec, colour: Any) -> str:
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(_coloured(spec, colour)))
+    return svg_of(_coloured(spec, colour))
 
 
 def _coloured(spec: Spec, colour: Any) -> str:
@@ -184,7 +181,7 @@ def _tidy(svg: str, prefix: str, labelled_by: str) -> str:
     shows at the pointer.
     """
     ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(svg)  # noqa: S314  # what vl-convert wrote a moment ago
+    root = ElementTree.fromstring(svg)  # noqa: S314  # what Vega wrote a moment ago
     names = {e.get("id"): f"{prefix}-{e.get('id')}" for e in root.iter() if e.get("id")}
     for element in root.iter():
         role = element.attrib.pop("role", "")
