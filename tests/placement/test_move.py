@@ -320,3 +320,14 @@ def test_hmctl_becomes_the_program_and_sets_no_policy() -> None:
     assert run("hmctl", "-?").stdout.startswith("Usage: tierscope hmctl [OPTION]... PROGRAM")
     assert run("hmctl", "--usage").stdout.startswith("Usage: tierscope hmctl [-?] [-m NODES]")
     assert run("hmctl", "nine-times-nine").returncode == 127
+
+
+def test_progress_is_of_all_that_is_on_the_sources(
+    process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches; node 3, a source too, has nothing."""
+    kernel = FakeKernel(process, 5120, {})
+    monkeypatch.setattr(system_calls, "move_pages", kernel.move_pages)
+    seen: list[tuple[int, int]] = []
+    move(7, (0, 3), Selection((2,)), progress=lambda m, of: seen.append((m.moved_bytes, of)))
+    assert seen == [(16 << 20, 20 << 20), (20 << 20, 20 << 20)]
