@@ -4,16 +4,18 @@ licences.py OUT VERSION JEMALLOC_VERSION --sysroot FOLDER   of what tools/sysroo
 licences.py OUT VERSION JEMALLOC_VERSION FILE...            of the packages that have these files
 licences.py check WHEEL                                     refuses a wheel that lacks one
 
-OUT gets licenses/linked/LIBRARY.txt and sboms/tierscope.cdx.json (CycloneDX), for the wheel's
+OUT gets licenses/parts/LIBRARY.txt and sboms/tierscope.cdx.json (CycloneDX), for the wheel's
 dist-info (PEP 639, PEP 770). jemalloc's text comes from its build. Needs Python alone, since pip
 builds wheels where nothing else is.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +40,10 @@ LIBRARIES = {
     "xxhash": Library("BSD-2-Clause", ("libxxhash-dev",)),
 }
 _JEMALLOC = "BSD-2-Clause"
+_OF_PICTURES = {"Vega": "BSD-3-Clause", "Vega-Lite": "BSD-3-Clause", "Liberation Sans": "OFL-1.1"}
+_TEXTS = Path("src/tierscope/report/pictures/assets/LICENCES.txt")
+_HEADING = re.compile(r"^(\S+) (?:is|are) (.+) ([\d.]+):$", re.MULTILINE)
+"""In ``_TEXTS``: the files, what they are, its version."""
 Found = dict[str, tuple[str, str, Path]]
 """Package, version and file of the licence, by library."""
 
@@ -68,6 +74,15 @@ def of_files(files: list[str]) -> Found:
     return found
 
 
+def of_pictures() -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, package URL, licence and its text of what pictures are drawn with."""
+    _, *sections = _HEADING.split(_TEXTS.read_text())
+    for files, title, version, text in zip(*[iter(sections)] * 4, strict=True):
+        name = title.lower().replace(" ", "-")
+        kind = "npm" if files.endswith(".js") else "generic"
+        yield name, f"pkg:{kind}/{name}@{version}", _OF_PICTURES[title], text.strip() + "\n"
+
+
 def _answer(*words: str) -> str:
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -87,7 +102,7 @@ def component(name: str, version: str, licence: str, purl: str) -> dict[str, obj
 
 def main(out: Path, version: str, jemalloc: str, found: Found) -> None:
     """Write the licences and the list."""
-    texts, lists = out / "licenses/linked", out / "sboms"
+    texts, lists = out / "licenses/parts", out / "sboms"
     shutil.rmtree(out, ignore_errors=True)
     texts.mkdir(parents=True)
     lists.mkdir()
@@ -104,6 +119,9 @@ def main(out: Path, version: str, jemalloc: str, found: Found) -> None:
             f"no licence text of {name} was found here; do not pass the wheel on", file=sys.stderr
         )
         parts.append(component(name, "", LIBRARIES[name].licence, f"pkg:generic/{name}"))
+    for name, purl, licence, text in of_pictures():
+        parts.append(component(name, purl.rpartition("@")[2], licence, purl))
+        (texts / f"{name}.txt").write_text(text)
     product = {"type": "application", "bom-ref": "tierscope", "name": "tierscope"}
     document = {
         "bomFormat": "CycloneDX",
@@ -124,7 +142,9 @@ def lacking(wheel: Path) -> list[str]:
         names = archive.namelist()
         (listed,) = (name for name in names if name.endswith(".dist-info/sboms/tierscope.cdx.json"))
         parts = json.loads(archive.read(listed))["components"]
-        texts = {Path(name).stem: archive.read(name) for name in names if "/linked/" in name}
+        texts = {
+            Path(name).stem: archive.read(name) for name in names if "/licenses/parts/" in name
+        }
     without = {part["name"] for part in parts if not part.get("version")}
     return sorted(without | {part["name"] for part in parts if not texts.get(part["name"])})
 

@@ -64,7 +64,7 @@ def sbom(version: str, wheels: Iterable[Path]) -> str:
     bom = Bom()
     product = Component(name="tierscope", version=version, type=ComponentType.APPLICATION)
     bom.metadata.component = product
-    parts = [*_libraries(wheels), *_of_pictures(), *_python_packages()]
+    parts = [*_libraries(wheels), *_python_packages()]
     for part in parts:
         bom.components.add(part)
     bom.register_dependency(product, parts)
@@ -85,17 +85,6 @@ def _libraries(wheels: Iterable[Path]) -> Iterator[Component]:
         if purl.startswith("pkg:generic/jemalloc@"):
             part.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=digest))
         yield part
-
-
-def _of_pictures() -> Iterator[Component]:
-    """Yield what pictures are drawn with that is no Python package, as its licences name it."""
-    listed = (ROOT / "src/tierscope/report/pictures/assets/LICENCES.txt").read_text()
-    for files, title, version in re.findall(
-        r"^(\S+) (?:is|are) (.+) ([\d.]+):$", listed, re.MULTILINE
-    ):
-        name = title.lower().replace(" ", "-")
-        kind = "npm" if files.endswith(".js") else "generic"
-        yield _component(name, version, PackageURL(kind, None, name, version))
 
 
 def _python_packages() -> Iterator[Component]:
