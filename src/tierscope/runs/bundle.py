@@ -18,6 +18,7 @@ from typing import Any
 
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
+from tierscope.runs.checksum import sealed
 from tierscope.runs.hide import Hidden, found_in
 from tierscope.runs.output import write_output
 from tierscope.runs.read import parse_readable, parse_run, read_bytes
@@ -69,7 +70,7 @@ def bundle(path: Path, directory: Path | None = None) -> Bundle:
         versions = hide.value(_versions(records[0]))
     except RecursionError:
         raise UserError(f"{path}: a record is nested too deeply") from None
-    lines = "".join(_line(record) for record in clean)
+    lines = "".join(_line(record, number) for number, record in enumerate(clean, start=1))
     # A sentence of a damaged line may quote the line.
     told = [hide.text(one.removeprefix(f"{_RUN}:"), free=True) for one in damaged]
     about = {"replaced": hide.counts(), "kept": KEPT, "damaged": told}
@@ -154,9 +155,10 @@ def _packed(stem: str, texts: dict[str, str]) -> bytes:
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
-def _line(record: Any) -> str:
-    """Write a record as run files have it."""
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
+def _line(record: Any, number: int) -> str:
+    """Write a record as run files have it, with its number and checksum."""
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+    return sealed(text.encode(errors="replace"), number).decode() + "\n"
 
 
 def _page(value: Any) -> str:
