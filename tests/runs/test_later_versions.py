@@ -279,4 +279,4 @@ def test_a_kind_a_status_and_a_record_that_nobody_knows(
         one["id"] for one in records if one["record"] == "measurement"
     ]
     _, kept = said(["list", "--json"], content, monkeypatch)
-    assert json.loads(kept)[0]["state"] == "complete"
+    assert json.loads(kept)["runs"][0]["state"] == "complete"
