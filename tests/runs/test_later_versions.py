@@ -133,7 +133,8 @@ def told(words: Sequence[str], content: bytes, monkeypatch: pytest.MonkeyPatch) 
         return status, [[_cell(cell) for cell in row] for row in rows]
     text = re.sub(r'(,?)"' + MARK + r'":' + re.escape(json.dumps(UNKNOWN, separators=(",", ":")))
                   + "(,?)", lambda found: "," if found[1] and found[2] else "", text)  # fmt: skip
-    # A report lists whatever was observed.
+    # A report lists whatever was observed; ids in pictures count all that were drawn.
+    text = re.sub(r"clip\d+", "clip", text)
     return status, re.sub(r"(; )?of a later version \{.*?\}\]\}", "", text)
 
 
