@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runs.later import file_of
 
 from forked import tierscope
 from tierscope.model.errors import UserError
@@ -158,7 +159,7 @@ def test_a_file_that_lost_the_mark_is_damaged(home: Path, which: str) -> None:
         records[0]["imported"] = None
     else:
         records[1]["status"] = "measured"
-    content = "".join(json.dumps(record) + "\n" for record in records).encode()
+    content = file_of(records)
     with pytest.raises(UserError, match=r"damaged here .*status is"):
         parse_run(content, "x.jsonl")
 

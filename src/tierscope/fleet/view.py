@@ -16,6 +16,7 @@ from tierscope.fleet.outliers import MODEL, group_hosts, outliers_of
 from tierscope.fleet.show import uneven_text, unjudged_text
 from tierscope.fleet.tables import is_url, name_of, open_fleet
 from tierscope.fleet.together import together_in
+from tierscope.model.base import RECORDED
 from tierscope.model.errors import UserError, shown
 from tierscope.model.run import Figure, Measurement
 from tierscope.report.fleet import (
@@ -123,7 +124,8 @@ def _paths(database: "DuckDBPyConnection", hosts: list[FleetHostRow]) -> list[Fl
     found: dict[tuple[str, ...], FleetPath] = {}
     for *key, id_, metric, part, unit, value in database.execute(_PATHS).fetchall():
         kind, initiator, target, pattern = key
-        figures = [Figure(metric=metric, part=part, unit=unit, estimate=value)] if metric else []
+        fields = {"metric": metric, "part": part, "unit": unit, "estimate": value}
+        figures = [Figure.model_validate(fields, context=RECORDED)] if metric else []
         measurement = Measurement(
             id=id_, kind=kind, initiator=initiator, target=target, cpus=[],
             pattern=json.loads(pattern), status="measured", figures=figures,
