@@ -173,7 +173,7 @@ def test_a_directory_is_no_plan(tmp_path: Path) -> None:
 def test_an_enormous_plan_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.yaml"
     path.write_bytes(b"#" * (5 << 20))
-    with pytest.raises(UserError, match="larger than 4 MiB"):
+    with pytest.raises(UserError, match="larger than the maximum, 1 MiB"):
         read_plan(path)
 
 

@@ -1,12 +1,10 @@
-"""Open and read files that users name, and no more of them than can be meant."""
+"""Open the files that users name."""
 
 import errno
 import os
 import stat
 from pathlib import Path
 from typing import BinaryIO
-
-from tierscope.model.errors import UserError, shown
 
 _OWN = ("/dev/fd/", "/proc/self/fd/")
 """Folders of what this process was handed open, as by <(...) of a shell."""
@@ -34,27 +32,3 @@ def open_given(path: str | Path) -> BinaryIO:
     # Not blocking: it may have become a pipe since.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if handed else os.O_NONBLOCK))
     return os.fdopen(descriptor, "rb")
-
-
-def read_given(path: str | Path, what: str, most: int) -> bytes:
-    """Return a file's content, at most so many bytes; ``what`` is what to call it: "plan".
-
-    Raises UserError.
-    """
-    try:
-        with open_given(path) as file:
-            return read_open(file, f"{what} '{shown(path)}'", what, most)
-    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-        why = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{what} '{shown(path)}' cannot be read: {why}") from None
-
-
-def read_open(file: BinaryIO, name: str, what: str, most: int) -> bytes:
-    """Return the content of an open file, at most so many bytes; ``name`` is what errors call it.
-
-    Raises UserError.
-    """
-    content = file.read(most + 1)
-    if len(content) > most:
-        raise UserError(f"{name} is larger than {most >> 20} MiB, the maximum for a {what}")
-    return content

@@ -58,9 +58,7 @@ def read_text(path: Path, what: str, *, trusted: bool = False) -> str:
     except OSError as error:
         raise UserError(f"{what} '{path}' cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
-        raise UserError(
-            f"{what} '{path}' is larger than {MAX_BYTES >> 20} MiB, the maximum for a {what}"
-        )
+        raise UserError(f"{what} '{path}' is larger than the maximum, {MAX_BYTES >> 20} MiB")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
