@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tierscope.analysis.estimate import student_quantile, student_within
-from tierscope.analysis.scatter import EFFICIENCY, Tail, allowed, slow_side, within
+from tierscope.analysis.scatter import EFFICIENCY, Tail, allowed, most_tie, slow_side, within
 from tierscope.model.metric import METRICS
 from tierscope.model.outlier import Detectable, Uneven
 from tierscope.model.outlier import Outlier as Outlier
@@ -31,6 +31,9 @@ _LEANING = 4
 """Degrees of freedom that like paths are worth."""
 _ALIKE = 1e-3
 """Share that hosts differ in at least."""
+_AT_A_CAP = 5e-3
+"""The same of fewer than ``_FEW_HOSTS`` hosts, of which most tie: few are left to tell how far
+those lie that do not reach the cap."""
 _Z95 = 1.96
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 """Standard error of a median over that of a mean, of normal values."""
@@ -242,6 +245,8 @@ def _fits(judging: _Judging, key: PathKey, groups: dict[str, list[HostFigure]]) 
     most_hosts = within(every)
     spread = max(most_hosts, slow_side(every, judging.most))
     spread = math.sqrt(max(0.0, spread**2 - usual**2))
+    if len(every) < _FEW_HOSTS and most_tie(every):
+        spread = max(spread, _AT_A_CAP)
     freedom = max(1, round(EFFICIENCY * (len(every) - len(groups))))
     bound = max(_APART * math.hypot(most_hosts, _ALIKE), math.log1p(judging.minimum))
     for name, own in slower.items():

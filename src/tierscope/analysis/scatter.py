@@ -28,6 +28,8 @@ _FEW = 4
 _BODY, _NEAR, _FAR = 0.2, 0.1, 0.01
 """Shares of a side's values: where the sides are compared, and where a tail is read off."""
 _SKEW = 0.05
+_TIED = 0.8
+"""Share of scores that are those of the centre from which on the rest has the longest tail."""
 _BIN = 0.005
 _BINS = 20_000
 
@@ -64,13 +66,23 @@ def slow_side(slower: list[float], most: float) -> float:
     return max(0.0, values[out] / _NORMAL.inv_cdf(max(0.6, share)))
 
 
+def most_tie(values: list[float]) -> bool:
+    """Return whether half of the values or more are the same one."""
+    ((_, most),) = _counts(values).most_common(1)
+    return most > 1 and 2 * most >= len(values)
+
+
+def _counts(values: list[float]) -> Counter[float]:
+    return Counter(round(value, 9) for value in values)
+
+
 def _untied(values: list[float]) -> list[float]:
     """Return rounded values as if they had not been rounded: those that tie lie evenly apart.
 
     The step is the least distance of two, but at most 2%: no figure is rounded more. Where less
     than half of the values tie with another one, they were not rounded.
     """
-    counts = Counter(round(value, 9) for value in values)
+    counts = _counts(values)
     levels = sorted(counts)
     tied = sum(count for count in counts.values() if count > 1)
     if len(levels) < 2 or 2 * tied < len(values):
@@ -128,14 +140,19 @@ class Tail:
 
     _slow: _Side = field(default_factory=_Side)
     _fast: _Side = field(default_factory=_Side)
+    _ties: int = 0
 
     def add(self, score: float) -> None:
         """Count a score, positive of what is slow."""
         self._slow.add(score)
         self._fast.add(-score)
+        self._ties += score == 0
 
     def freedom(self, otherwise: int = _FEW) -> int:
         """Return the degrees of freedom; of few scores they are ``otherwise``."""
+        apart = self._slow.count + self._fast.count
+        if self._ties > _TIED * (apart + self._ties):
+            return _CHOICES[-1]  # most hosts are at a cap, and few tell how far others lie
         if min(self._slow.count, self._fast.count) < _MIN_VALUES:
             return otherwise
         longer = self._slow.reach(_BODY) / self._fast.reach(_BODY) - 1
