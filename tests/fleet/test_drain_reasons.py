@@ -30,7 +30,7 @@ def unmet(host: str, verdict: str, name: str = "rate") -> Unmet:
 
 
 def checked(*outliers: Outlier, hosts: int = 100, most: float = 0.05, **more: object) -> FleetCheck:
-    verdict = Verdict(outliers=list(outliers), judged=hosts, unjudged={},
+    verdict = Verdict(outliers=list(outliers), judged=hosts, unjudged=more.pop("unjudged", {}),  # type: ignore[arg-type]
                       uneven=more.pop("uneven", []))  # type: ignore[arg-type]  # fmt: skip
     values = {"unmeasured": [], "rules": 0, "unmet": [], "emulated": 0, "together": [], **more}
     return FleetCheck.model_construct(hosts=hosts, verdict=verdict, most_drained=most, **values)
@@ -104,6 +104,11 @@ def test_a_fleet_is_accepted_where_nothing_is_wrong() -> None:
         assert not wrong.accepted
         assert not wrong.defective
         assert wrong.drain() == []
+
+
+def test_a_group_too_small_to_be_compared_needs_golden_values_to_be_accepted() -> None:
+    assert not checked(unjudged={"g": 3}).accepted
+    assert checked(unjudged={"g": 3}, rules=1).accepted
 
 
 def test_tables_are_stale_when_a_source_is_newer(tmp_path: Path) -> None:

@@ -125,8 +125,9 @@ def check(
 
     Exit status: 0 accepted, 1 a host is slower than its group or misses a golden value, 2 the
     request or a file is wrong: a rule that matches nothing on any host is, and then nothing is
-    drained, 3 nothing worse than inconclusive: not measured in full, or an uneven group, 4 the
-    command failed, as for want of space: nothing is said about the hosts.
+    drained, 3 nothing worse than inconclusive: not measured in full, an uneven group, or one too
+    small to be compared without --expect, 4 the command failed, as for want of space: nothing is
+    said about the hosts.
 
     \b
     Examples:

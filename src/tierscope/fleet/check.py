@@ -74,9 +74,11 @@ class FleetCheck(Model):
 
     @property
     def accepted(self) -> bool:
-        """Whether nothing is wrong with any host, and none could be overlooked in its group."""
+        """Whether nothing is wrong with any host, and none could be overlooked: each was compared
+        with its group, or has golden values to meet."""
         verdict = self.verdict
-        return not (self.unmeasured or verdict.outliers or verdict.uneven or self.unmet)
+        unjudged = verdict.unjudged and not self.rules
+        return not (self.unmeasured or verdict.outliers or verdict.uneven or self.unmet or unjudged)
 
     @property
     def defective(self) -> bool:

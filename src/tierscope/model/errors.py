@@ -58,6 +58,8 @@ def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
     """Name the nearest allowed word, or nothing."""
     import difflib
 
+    if len(word) > 2 * max(map(len, allowed), default=0):  # near to none; looking takes long
+        return ""
     nearest = difflib.get_close_matches(word, allowed, n=1)
     if not nearest:  # Of two letters, one is half of the word: too little for difflib.
         alike = [one for one in allowed if len(one) == len(word) and _differ(one, word) == 1]
