@@ -434,15 +434,16 @@ def test_a_read_only_directory_is_refused_before_anything_is_measured(
     assert "Read-only file system" in refusal(*SMALL, "--out", str(read_only_directory))
 
 
-def test_a_terminated_command_is_interrupted_too(tmp_path: Path) -> None:
+def test_a_terminated_command_is_interrupted_too() -> None:
     # A pipe that nobody writes to holds the command where it reads its plan.
-    os.mkfifo(tmp_path / "plan.yaml")
-    process = subprocess.Popen(
-        [*PROGRAM, "run", str(tmp_path / "plan.yaml")], stderr=subprocess.PIPE, text=True
-    )
-    with (tmp_path / "plan.yaml").open("w"):  # opens once the command reads
-        process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=PATIENCE_S)
+    pipe = subprocess.PIPE
+    command = [*PROGRAM, "run", "/dev/stdin"]
+    process = subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True)
+    where = Path(f"/proc/{process.pid}/wchan")
+    wait_until(lambda: "pipe_read" in where.read_text(), "the command reads")
+    process.send_signal(signal.SIGTERM)
+    process.wait(PATIENCE_S)
+    _, stderr = process.communicate()
     assert (process.returncode, stderr) == (130, "tierscope: interrupted\n")
 
 

@@ -166,7 +166,6 @@ def test_a_run_rewritten_by_another_program_is_the_same(
         ("pattern", {"size": [1]}, "x:2: .*pattern.size is not a number from 0 on"),
         ("pattern", {"size": 10**400}, "x:2: .*pattern.size is not a number from 0 on"),
         ("pattern", {"size": 64}, "x:2: .*pattern has no 'operation'"),
-        ("pattern", {"later": {}}, "x:2: .*pattern.later is not text or a number"),
         ("samples", [], "x:2: .*n is 40, but samples are 0"),
         ("n", 136, "x:2: .*n is 136, but samples are 40"),
         ("n", -1, "x:2: .*damaged here \\(n: "),

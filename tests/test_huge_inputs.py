@@ -78,8 +78,8 @@ HEADER = RUN.read_bytes().splitlines(keepends=True)[0]
 RUNS = {
     "a line": (HEADER + b'{"record":"x","a":"', b"x", 100, "2: the line is longer than 64 MiB"),
     "a header": (b'{"record":"header","a":"', b"x", 100, "1: the line is longer than 64 MiB"),
-    "values": (HEADER + b'{"record":"x","a":[', b"{},", 60, "2: the line has more than 2000000"),
-    "words": (b'{"record":"header","command":[', b"1,", 60, "1: the line has more than 2000000"),
+    "values": (HEADER + b'{"record":"x","a":[', b"{},", 60, "2: the line takes more than 400 MiB"),
+    "words": (b'{"record":"header","command":[', b"1,", 60, "1: the line takes more than 400 MiB"),
     "blank lines": (HEADER, b"\n", 100, "more than 100000 blank lines"),
     "zeros": (HEADER, b"\0", 100, "2: the line is longer than 64 MiB"),
 }

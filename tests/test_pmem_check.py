@@ -203,7 +203,7 @@ def test_a_wrong_request_is_refused_in_one_line(
 def test_a_directory_without_room_is_named(memory: Path) -> None:
     limited = ["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash", *PROGRAM, str(memory)]
     done = subprocess.run(limited, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert done.stderr.startswith(f"tierscope: {memory} has no room for 8 MiB")
     assert done.stderr.count("\n") == 1
 

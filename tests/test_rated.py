@@ -63,7 +63,9 @@ def test_a_run_that_goes_on_keeps_its_ratings(
     monkeypatch.setattr(resume, "capabilities", lambda: None)
     monkeypatch.setattr(resume.RunWriter, "resume", lambda *_: None)
     monkeypatch.setattr(resume, "carry_on", lambda *arguments: seen.append(arguments[3]))
-    resume.resume(resume.Resumable(tmp_path, header, RunState([]), 0), machine, lambda _: None)
+    resume.resume(
+        resume.Resumable(tmp_path, header, RunState([]), 0, None), machine, lambda _: None
+    )
     assert seen == [rated]
 
 

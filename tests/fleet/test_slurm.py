@@ -118,7 +118,7 @@ def test_parts_of_a_heterogeneous_job_are_judged_together(slurm: Cluster, fake: 
         TIERSCOPE=TIERSCOPE, OUT="parts",
     )  # fmt: skip
     out = slurm.folder / "parts"
-    assert status == 0, said
+    assert status == 3, said  # three hosts are too few to be compared
     first, others = states(out / "0"), states(out / "1")
     assert (len(first), len(others)) == (1, 2)
     assert first | others == dict.fromkeys(NODES, "measured")

@@ -260,7 +260,10 @@ def test_bwactl_prints_weights_and_the_commands(tmp_path: Path) -> None:
         (("--topology", "[0]"), "--topology: '[0]'"),
         (("--mlc-file", "/no/such"), "--mlc-file: /no/such cannot be read"),
         (("--lstopo-file", "/no/such"), "--lstopo-file: /no/such cannot be read"),
-        (("--lstopo-file", "/dev/null"), "--lstopo-file: /dev/null: no line has a node"),
+        (
+            ("--lstopo-file", "/dev/null"),
+            "--lstopo-file: /dev/null cannot be read: it is a character",
+        ),
     ],
 )
 def test_bwactl_says_what_is_wrong(words: tuple[str, str], why: str) -> None:

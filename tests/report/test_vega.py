@@ -35,7 +35,7 @@ def test_what_vega_refuses_is_said_in_one_line(wrong: dict[str, object]) -> None
     with pytest.raises(UserError, match=r"^a picture could not be drawn: .+") as refused:
         vega.svg_of(json.dumps(wrong))
     assert "\n" not in str(refused.value)
-    assert refused.value.exit_code == 1
+    assert refused.value.exit_code == 4
     assert vega.svg_of(json.dumps(POINT))
 
 

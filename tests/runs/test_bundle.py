@@ -180,7 +180,7 @@ def test_a_name_that_would_be_left_is_refused(
     monkeypatch.setattr("tierscope.runs.hide.Hidden.text", lambda _self, text, *_, **__: text)
     with pytest.raises(UserError, match=r"is not written: a \w+ is still in run.jsonl") as refused:
         bundle(planted[0], tmp_path)
-    assert refused.value.exit_code == 1
+    assert refused.value.exit_code == 4
     assert not list(tmp_path.iterdir())
 
 

@@ -243,6 +243,7 @@ _MAY_WRITE = {
     "runs/output.py": "all that commands are asked to write",
     "runs/write.py": "run files, which grow line by line",
     "runs/query.py": "temporary files",
+    "runs/bundle.py": "an archive in memory",
     "fleet/rows.py": "the same",
     "fleet/together.py": "the same",
     "runs/history.py": "the lock on a file of tags",

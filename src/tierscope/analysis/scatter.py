@@ -28,8 +28,9 @@ _FEW = 4
 _BODY, _NEAR, _FAR = 0.2, 0.1, 0.01
 """Shares of a side's values: where the sides are compared, and where a tail is read off."""
 _SKEW = 0.05
-_TIED = 0.8
-"""Share of scores that are those of the centre from which on the rest has the longest tail."""
+_BELOW_CAP = (0.05, 0.2)
+"""Shares of the scores that are not that of the centre, between which those have the longest tail:
+fewer may be slow for a reason, more tell how far they reach."""
 _BIN = 0.005
 _BINS = 20_000
 
@@ -151,7 +152,8 @@ class Tail:
     def freedom(self, otherwise: int = _FEW) -> int:
         """Return the degrees of freedom; of few scores they are ``otherwise``."""
         apart = self._slow.count + self._fast.count
-        if self._ties > _TIED * (apart + self._ties):
+        few, many = (share * (apart + self._ties) for share in _BELOW_CAP)
+        if few < apart < many:
             return _CHOICES[-1]  # most hosts are at a cap, and few tell how far others lie
         if min(self._slow.count, self._fast.count) < _MIN_VALUES:
             return otherwise

@@ -18,7 +18,7 @@ def bundle(run: str, out: Path | None, output: Output) -> None:
     In the copy, names of hosts, users and servers, addresses, serial numbers, UUIDs, and paths and
     words of your own are replaced; the run itself stays as it is. RUN is a run file, damaged or
     not, the name of a run, a tag, or last, which is the default. Nothing is written where a name
-    would be left (exit status 1).
+    would be left (exit status 4).
 
     \b
     Examples:

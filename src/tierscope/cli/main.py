@@ -7,8 +7,6 @@ import signal
 import sys
 from types import FrameType
 
-from tierscope.model.text import printable
-
 _COMMAND_FAILED = 4
 _INTERRUPTED = 130
 _LONGEST = 2000
@@ -124,6 +122,8 @@ def _drop_output() -> None:
 
 
 def _say(message: str) -> None:
+    from tierscope.model.text import printable
+
     line = " ".join(message.split())
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]}..."
