@@ -32,13 +32,16 @@ def on_node(node: int) -> dict[str, str]:
 
 
 def check_shares(found: PagesByBlock, shares: dict[int, int]) -> None:
-    """Each block has pages in these shares, but for an unfinished round and its first page."""
+    """Each block has pages in these shares, but for an unfinished round, its first page, and three
+    of 1,000: now and then the kernel takes a single page from another node."""
     assert found
     for what, pages in found.items():
         assert set(pages) == set(shares), (what, found)
         for node, share in shares.items():
-            expected = sum(pages.values()) * share / sum(shares.values())
-            assert abs(pages[node] - expected) <= 1 + max(shares.values()), (what, found)
+            whole = sum(pages.values())
+            expected = whole * share / sum(shares.values())
+            most = 1 + max(shares.values()) + 0.003 * whole
+            assert abs(pages[node] - expected) <= most, (what, found)
 
 
 @pytest.mark.parametrize("node", [HBM, CXL])
