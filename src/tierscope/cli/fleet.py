@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from tierscope.analysis.expect import Rule
 
 
+_by_option = click.option(
+    "--by",
+    metavar="GROUP",
+    default="model",
+    help="Compare hosts of one machine model, and of one rack, switch, or group of FILE: Slurm's "
+    "topology.conf, or HOST and GROUP as .csv or .yaml  [default: model]",
+)
 _minimum_option = click.option(
     "--minimum",
     metavar="SHARE",
@@ -85,13 +92,7 @@ def gather(folder: Path, out: Path | None, output: Output) -> None:
 @options.file_option(
     "--expect", "Golden values that every host's figures have to meet", "FILE.yaml"
 )
-@click.option(
-    "--by",
-    metavar="GROUP",
-    default="model",
-    help="Compare hosts of one machine model, and of one rack, switch, or group of FILE: Slurm's "
-    "topology.conf, or HOST and GROUP as .csv or .yaml  [default: model]",
-)
+@_by_option
 @_minimum_option
 @options.file_option("--junit", "Write JUnit XML too, for CI systems")
 @_most_drained_option
@@ -187,13 +188,7 @@ def check(
 @click.argument("place", metavar="DIR|URL", type=click.Path())
 @options.out_option("FILE", "The page  [default: DIR.html]")
 @options.file_option("--expect", "Show golden values: rules of this file", "FILE.yaml")
-@click.option(
-    "--by",
-    metavar="GROUP",
-    default="model",
-    help="Compare hosts of one machine model, and of one rack, switch, or group of FILE, as "
-    "'fleet check' does  [default: model]",
-)
+@_by_option
 @_minimum_option
 @_most_drained_option
 @options.json_option
