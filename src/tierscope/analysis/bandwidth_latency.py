@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tierscope.model.metric import Unit
-from tierscope.model.run import Figure, Measurement, NoInterval
+from tierscope.model.run import Figure, Measurement
 
 Figured = Figure | Measurement
 """A value with an estimate and, mostly, an interval."""
@@ -71,7 +71,7 @@ class _Range:
     low: float
     high: float
     known: bool
-    cause: NoInterval | None = None
+    cause: str | None = None
     """Why it has no interval."""
 
     @classmethod

@@ -282,7 +282,7 @@ class SharedFigure(Model):
     target: str
     pattern: dict[str, object]
     metric: str
-    unit: Unit
+    unit: str
     hosts: list[HostFigure]
     total_together: float | None = None
     """Sum over hosts, for figures that add up."""

@@ -29,6 +29,7 @@ _VIRTUAL_MODELS = (
     *("QEMU", "VMware", "VBOX", "Virtual Disk", "Virtual_Disk", "PersistentDisk", "nvme_card-pd"),
     "Amazon Elastic Block Store",
 )
+_KINDS: dict[str, DriveKind] = {"nvme": "nvme", "pmem": "pmem"}
 _MILLI = 1000
 
 
@@ -85,9 +86,7 @@ def _kind(block: Block, virtual: bool) -> DriveKind:
         return other_thing.kind
     if virtual:
         return "virtual"
-    if block.kind == "nvme" or block.kind == "pmem":
-        return block.kind
-    return "disk"
+    return _KINDS.get(block.kind, "disk")
 
 
 def _note(block: Block, kind: DriveKind) -> str:

@@ -1,7 +1,7 @@
 """The base of all models."""
 
 from enum import Enum
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -65,9 +65,12 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-Word = Annotated[T, WrapValidator(_known_or_recorded), PlainSerializer(_as_it_is)]
+if TYPE_CHECKING:
+    Word: TypeAlias = T | str
+else:
+    Word = Annotated[T, WrapValidator(_known_or_recorded), PlainSerializer(_as_it_is)]
 """A word of a fixed set, to which later versions may add: in what was recorded it may be any
-text."""
+text, so that the type checker refuses what a reader does with known words only."""
 
 
 class TextEnum(str, Enum):

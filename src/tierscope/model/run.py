@@ -185,7 +185,7 @@ class Measurement(Model):
         return self.figures[0].metric if self.figures else None
 
     @property
-    def unit(self) -> Unit | None:
+    def unit(self) -> str | None:
         """Its unit."""
         return self.figures[0].unit if self.figures else None
 
@@ -205,7 +205,7 @@ class Measurement(Model):
         return self.figures[0].ci_high if self.figures else None
 
     @property
-    def no_interval(self) -> NoInterval | None:
+    def no_interval(self) -> str | None:
         """Why it has no interval."""
         return self.figures[0].no_interval if self.figures else None
 

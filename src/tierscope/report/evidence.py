@@ -15,10 +15,10 @@ from tierscope.model.event import Evidence, GpuState
 from tierscope.model.evidence import CopiesOverlap, NfsFacts, TraceRow
 from tierscope.model.persistent import PersistentEvidence
 from tierscope.model.run import Measurement
-from tierscope.model.spec import HUGETLB, BoundBy
+from tierscope.model.spec import HUGETLB
 from tierscope.model.storage import DriveFacts, StorageFacts
 from tierscope.report import figures
-from tierscope.report.figures import BOUND, BOUND_BY, size_text
+from tierscope.report.figures import BOUND, bound_words, size_text
 from tierscope.report.naming import described_as, no_interval_text
 from tierscope.report.style import is_detailed, new_table, note, title
 
@@ -45,10 +45,10 @@ _ANSWERS = {
     "no": "data written would not have survived power loss",
     "unknown": "whether data written would have survived power loss is unknown",
 }
-_BOUND_AS: dict[BoundBy, str] = {
-    "address-generation": "it alone takes two thirds of the time or more",
-    "not-the-device": "they have less than half of the bytes; a cache or holes in between had the "
-    "rest",
+_BOUND_AS = {
+    "address-generation": ": it alone takes two thirds of the time or more",
+    "not-the-device": ": they have less than half of the bytes; a cache or holes in between had "
+    "the rest",
 }
 _MAX_NOTES = 4
 _OTHERS = 1 << 20
@@ -289,7 +289,7 @@ def survival_lines(measurements: Sequence[Measurement]) -> list[str]:
         for m in measurements
         if m.evidence and m.evidence.persistent
     }
-    return [f"{target}: {_ANSWERS[answer]}. {why}" for target, answer, why in found]
+    return [f"{target}: {_ANSWERS.get(answer, answer)}. {why}" for target, answer, why in found]
 
 
 def mapped_text(_measurement: Measurement, evidence: Evidence) -> str:
@@ -528,7 +528,7 @@ def cautions(measurements: list[Measurement]) -> list[str]:
         if held
         else "",
         *(
-            f"{count} of {len(measured)}: {BOUND_BY[bound]} ({BOUND}): {_BOUND_AS[bound]}"
+            f"{count} of {len(measured)}: {bound_words(bound)} ({BOUND}){_BOUND_AS.get(bound, '')}"
             for bound, count in bounds.items()
         ),
         *(f"{count} of {len(measured)}: {text}" for text, count in throttles.items()),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from tierscope.model.metric import METRICS
 from tierscope.model.path import Limit
 from tierscope.model.run import Figure, Measurement, is_exact, is_unreliable
-from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
 """Whatever has an estimate and, where it is known, its interval."""
@@ -31,7 +30,7 @@ _TO = "–"
 """Between the ends of an interval in a table."""
 BOUND = "†"
 """Marks figures that are of something other than the measured memory or device."""
-BOUND_BY: dict[BoundBy, str] = {
+_BOUND_BY = {
     "address-generation": "bound by address generation",
     "not-the-device": "contradicted by the device's counters",
 }
@@ -242,7 +241,7 @@ def is_doubtful(measurement: Measurement) -> bool:
     return is_vague(measurement) or disturbed or measurement.bound_by == "not-the-device"
 
 
-def bound_of(measurement: Measurement, figure: Figure) -> BoundBy | None:
+def bound_of(measurement: Measurement, figure: Figure) -> str | None:
     """Return what one of its figures is of, other than its memory or device, where known."""
     if figure is measurement.headline:
         return measurement.bound_by
@@ -259,9 +258,15 @@ def mark(measurement: Measurement, figure: Figure | None = None) -> str:
     return BOUND if found and bound_of(measurement, found) else ""
 
 
+def bound_words(bound: str) -> str:
+    """Return in words what a figure is of, other than its memory or device; a later version's word
+    as it stands."""
+    return _BOUND_BY.get(bound) or f"bound by '{bound}'"
+
+
 def bound_text(measurements: Sequence[Measurement]) -> str:
     """Explain the marks of these figures; empty where none has one."""
-    found = dict.fromkeys(BOUND_BY[m.bound_by] for m in measurements if m.bound_by)
+    found = dict.fromkeys(bound_words(m.bound_by) for m in measurements if m.bound_by)
     return f"{BOUND} {', '.join(found)}" if found else ""
 
 

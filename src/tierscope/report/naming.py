@@ -7,11 +7,11 @@ from typing import Any
 from tierscope.model.cause import Cause
 from tierscope.model.comparison import Difference
 from tierscope.model.errors import counted
-from tierscope.model.run import Measurement, NoInterval, shared
+from tierscope.model.run import Measurement, shared
 from tierscope.model.text import printable
 from tierscope.report import figures
 
-_CAUSES = {
+_CAUSES: dict[str, str] = {
     Cause.INTERRUPTED: "interrupted before the first sample",
     Cause.CPU: "CPU missing, offline or not allowed",
     Cause.NODE: "NUMA node missing, without memory or not allowed",
@@ -39,7 +39,7 @@ _CAUSES = {
     Cause.GPU_ERROR: "CUDA error",
     Cause.OTHER: "other reasons",
 }
-_NO_INTERVAL: dict[NoInterval | None, str | None] = {
+_NO_INTERVAL: dict[str | None, str] = {
     "few-samples": "too few samples",
     "few-repetitions": "too few repetitions for autocorrelated samples",
     "autocorrelated": "autocorrelated repetitions",
@@ -76,7 +76,7 @@ class Missing:
     """Measurements without a figure that share a status and a cause."""
 
     status: str
-    cause: Cause
+    cause: str
     members: Sequence[Measurement]
 
     @property
@@ -87,7 +87,7 @@ class Missing:
 
 def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
     """Group what was skipped or failed by its cause; what failed comes first."""
-    groups: dict[tuple[str, Cause], list[Measurement]] = {}
+    groups: dict[tuple[str, str], list[Measurement]] = {}
     for m in measurements:
         if not m.has_figure or m.reason:  # a figure with a reason is of a later version
             groups.setdefault((m.status, m.cause or Cause.OTHER), []).append(m)

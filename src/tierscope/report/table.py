@@ -18,7 +18,6 @@ from tierscope.model.metric import (
     DISTRIBUTIONS,
     OF_ENERGY,
     WHOLE_OPERATIONS,
-    Unit,
     heading_of,
 )
 from tierscope.model.property import properties_of
@@ -207,7 +206,7 @@ class _Shown:
 
 def _shown(members: Sequence[Measurement], view: View, in_rows: bool) -> list[_Shown]:
     found: dict[tuple[str, str], list[Figure]] = {}
-    by_unit: dict[Unit, list[float]] = {}
+    by_unit: dict[str, list[float]] = {}
     headlines = [m.figures[0] for m in members]
     for f in (f for m in members for f in m.figures if _is_shown(f, view)):
         found.setdefault((f.metric, "" if in_rows else f.part), []).append(f)
@@ -241,7 +240,7 @@ def _column(metric: str, part: str, same: list[Figure], values: list[float]) -> 
     return _Shown(metric, part, heading, factor, limited)
 
 
-def _scale(unit: Unit, values: Sequence[float]) -> tuple[str, float]:
+def _scale(unit: str, values: Sequence[float]) -> tuple[str, float]:
     """Return the unit to show values in, and what to divide them by; times from 10 µs on in µs."""
     name, factor = figures.scale_of(unit, list(values))
     return ("µs", 1e3) if name == "ns" and median(values) >= _LONG else (name, factor)

@@ -129,7 +129,7 @@ class RunEnergy:
         return [
             EnergyDomain(
                 name=name,
-                source=source,  # type: ignore[arg-type]  # sources have these names
+                source=source,
                 joules=joules,
                 idle_w=self._idle_w.get(name),
                 summed=name in summed,

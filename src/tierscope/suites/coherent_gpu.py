@@ -100,7 +100,7 @@ def _notes(topology: Topology, pairs: Sequence[Pair]) -> tuple[str, ...]:
     far = pairs[0].far
     if far.kind is not NodeKind.GPU:
         notes.append(
-            f"no node is a GPU's memory here: node {far.number} ({far.kind.value}) stands in for it"
+            f"no node is a GPU's memory here: node {far.number} ({far.kind}) stands in for it"
         )
     unit = gib_here(topology, pairs[0].both)
     if unit < _GIB:

@@ -247,7 +247,7 @@ def _notes(studied: _Studied, topology: Topology) -> Iterator[str]:
 
 
 def _named(node: Node) -> str:
-    return f"node {node.number} ({node.kind.value})"
+    return f"node {node.number} ({node.kind})"
 
 
 def _in_json(rows: list[tuple[Headline, _Pair]], studied: _Studied) -> dict[str, Any]:

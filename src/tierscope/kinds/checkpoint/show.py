@@ -50,7 +50,8 @@ def survives(m: Measurement) -> str:
         return ""
     if seen.medium == "file":
         return PROGRAM if _is_memory(m) else POWER
-    return _ANSWERS[_survival(m)[0]]
+    survival, _ = _survival(m)
+    return _ANSWERS.get(survival, survival)
 
 
 def _survival(m: Measurement) -> tuple[str, str]:

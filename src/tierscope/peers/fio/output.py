@@ -23,14 +23,13 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import IoEvidence, Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
 from tierscope.model.io import MAPPED
-from tierscope.model.spec import BoundBy
 from tierscope.model.storage import BlockCounts, IoThreads, SteadyIo, TargetIo
 from tierscope.peers.fio.file_engines import part_of_thread, work_of
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Clone, Stage
 from tierscope.peers.fio.values import Steadiness
 from tierscope.peers.totals import histograms, rates
-from tierscope.report.figures import BOUND_BY
+from tierscope.report.figures import bound_words
 from tierscope.runs.record import version
 
 _BITS = 6
@@ -212,7 +211,7 @@ class Result:
     """Seconds since 1970."""
     mapping: str
     """What mapped files go through: DAX or the page cache; empty: none was mapped."""
-    bound_by: BoundBy | None
+    bound_by: str | None
     """What its figures are of, other than the device."""
 
     @property
@@ -249,7 +248,7 @@ class Result:
 
 
 def results(
-    stage: Stage, repetition: Repetition, bound_by: BoundBy | None, elapsed: float, ended: float
+    stage: Stage, repetition: Repetition, bound_by: str | None, elapsed: float, ended: float
 ) -> Iterator[Result]:
     """Yield the results of jobs that ran together."""
     seen = Seen(stage, repetition)
@@ -710,7 +709,7 @@ def _result(result: Result) -> Iterator[str]:
 
 def _direction_lines(name: str, found: Direction, result: Result) -> Iterator[str]:
     moved = f"{_binary(found.bytes)}/{found.seconds * 1000:.0f}msec"
-    of = f" ({BOUND_BY[result.bound_by]})" if result.bound_by else ""
+    of = f" ({bound_words(result.bound_by)})" if result.bound_by else ""
     yield (
         f"  {name}: IOPS={_count(found.rate)}, BW={_binary(found.bandwidth)}/s "
         f"({_decimal(found.bandwidth)}/s)({moved}){of}"

@@ -12,7 +12,7 @@ from tierscope.peers.gdsio.plan import STEM
 from tierscope.peers.gdsio.workload import Job, Workload
 from tierscope.peers.totals import Totals, totals_of
 from tierscope.report.evidence import drives_text
-from tierscope.report.figures import BOUND_BY
+from tierscope.report.figures import bound_words
 
 VERIFYING = "Verifying data"
 """Printed between the result lines of the writes and of the reads that verify them."""
@@ -88,7 +88,7 @@ def result_lines(
     """Return the line of all jobs, with ``-J`` behind a line for each job by its name. Behind
     gdsio's own words stands what makes a figure another than the drive's."""
     lines = [f"{name}: {line}" for name, line, _totals in _by_job(work, repetitions)]
-    of = f" ({BOUND_BY[found.bound_by]})" if found.bound_by else ""
+    of = f" ({bound_words(found.bound_by)})" if found.bound_by else ""
     return [line + of for line in (*lines, result_line(work, totals_of(repetitions)))]
 
 

@@ -522,7 +522,7 @@ def study_json(view: StudyView) -> dict[str, Any]:
             ],
             "remarks": list(view.remarks),
             "left_out": {
-                group: [{"cause": one.cause.value, "text": one.text} for one in lacking]
+                group: [{"cause": one.cause, "text": one.text} for one in lacking]
                 for group, lacking in view.left_out.items()
             },
         }

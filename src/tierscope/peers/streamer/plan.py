@@ -191,7 +191,7 @@ class Absent:
     """A part of the study that was left out."""
 
     group: str
-    cause: Cause
+    cause: str
     reason: str
     remedy: str = ""
 

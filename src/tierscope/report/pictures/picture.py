@@ -85,7 +85,7 @@ def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> d
     low = value if measurement.ci_low is None else measurement.ci_low
     high = value if measurement.ci_high is None else measurement.ci_high
     what = more.pop("what", measurement.id)
-    bound = f", {figures.BOUND_BY[measurement.bound_by]}" if measurement.bound_by else ""
+    bound = f", {figures.bound_words(measurement.bound_by)}" if measurement.bound_by else ""
     return {
         "value": value / factor,
         "low": low / factor,
