@@ -8,12 +8,17 @@ from typing import Any
 
 from tests import synthetic
 from tests.gpu import gpu_machine
+from tests.runs.later import filled
 
-from tierscope.model.run import Footer, RepetitionRecord
+from tierscope.kinds.registry import KINDS, Kind
+from tierscope.model.event import Evidence
+from tierscope.model.run import Footer, RepetitionRecord, Run
 from tierscope.model.topology import Topology
 
 _KEPT = 2
 """Measurements of a file; more add time, not cases."""
+_NOT_ALONE = ("gpu-ranks", "message", "effect")
+"""Kinds that need ranks of MPI, or a program."""
 
 
 @cache
@@ -22,14 +27,21 @@ def run_files() -> tuple[bytes, ...]:
     topology, with_gpus = gpu_machine.machine(gpus=0), gpu_machine.machine()
     cpus = gpu_machine.plan_of("bandwidth", topology, op="read,copy", size="64m", threads="1,2")
     found = [_repeated(cpus, topology)]
-    for kind in ("latency", "loaded-latency", "traffic", "atomics", "mapping"):
-        plan = gpu_machine.plan_of(kind, topology)
-        found.append(_written(gpu_machine.run_of(_first(plan), topology)))
-    for kind in ("gpu-copy", "gpu-memory", "gpu-latency"):
-        plan = gpu_machine.plan_of(kind, with_gpus)
-        found.append(_written(gpu_machine.run_of(_first(plan), with_gpus)))
+    for kind in KINDS.values():
+        if kind.name not in _NOT_ALONE:
+            machine = with_gpus if kind.name.startswith("gpu-") else topology
+            run = gpu_machine.run_of(_first(gpu_machine.plan_of(kind.name, machine)), machine)
+            found.append(_written(_with_all_evidence(run, kind)))
     found.append(_written(synthetic.run(synthetic.memory_measurements(synthetic.Maker())[:_KEPT])))
     return tuple(found)
+
+
+def _with_all_evidence(run: Run, kind: Kind) -> Run:
+    """The run, its first measurement with whatever may be observed."""
+    first, *others = run.measurements
+    evidence = Evidence.model_validate({**filled(Evidence), **filled(kind.spec.own_evidence)})
+    first = first.model_copy(update={"evidence": evidence})
+    return run.model_copy(update={"measurements": [first, *others]})
 
 
 def _first(plan: Any) -> Any:

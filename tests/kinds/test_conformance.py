@@ -1,9 +1,11 @@
 """What every kind of the registry has to do; a new kind is held to all of it by its row."""
 
+import copy
 import io
 import itertools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from rich.console import Console
 from tests import synthetic
+from tests.runs.later import file_of, filled, words_in
 
 from tierscope.analysis.compare import join
 from tierscope.analysis.expect import check, parse_rule
@@ -38,6 +41,7 @@ from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
 from tierscope.report.summary import sentences
 from tierscope.runs.export import csv_records, to_json
+from tierscope.runs.read import parse_run
 from validators import schema
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +50,7 @@ EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 pytestmark = pytest.mark.usefixtures("four_ranks")
 NEEDED = {"effect": {"command": "true"}}
 """Options without which a kind measures nothing."""
+LATER = "of-a-later-version"
 ON_GPUS = [kind.name for kind in KINDS.values() if kind.command.startswith("gpu ")]
 
 
@@ -87,10 +92,10 @@ def run_of(specs: list[MeasurementSpec]) -> Run:
                     )
                 ],
             ),
-            n=20,
+            n=21,
             repetitions=1,
             stop="precision",
-            samples=[0.99e3, 1e3, 1.01e3],
+            samples=[0.99e3, 1e3, 1.01e3] * 7,
             evidence=Evidence(),
         )
         for spec in specs
@@ -294,6 +299,36 @@ def test_pictures_are_drawn_and_stand_in_the_report(kind: Kind, whole: Topology)
     page = render_report([("run", run)], views)
     assert str(escape(kind.view.method)) in page
     assert all(str(escape(picture.title)) in page for picture in pictures[:2])
+
+
+def with_one_change(record: dict[str, Any], kind: Kind) -> Iterator[dict[str, Any]]:
+    """Yield a measurement with each of its words another one, each number 0, and each property
+    left out that a record need not have."""
+    for key, value in record["pattern"].items():
+        others = [LATER] if isinstance(value, str) else [0] if type(value) is int else []
+        for other in [*others, *([] if key in kind.spec.recorded else [None])]:
+            yield {**record, "pattern": {**record["pattern"], key: other}}
+    for number in range(len(list(words_in(record)))):
+        later = copy.deepcopy(record)
+        place, key = list(words_in(later))[number]
+        place[key] = LATER
+        yield later
+
+
+@EACH
+def test_what_a_later_version_may_write_is_shown(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole)[:1])
+    header, record = (json.loads(one.model_dump_json()) for one in (run.header, *run.measurements))
+    evidence = {**filled(Evidence), **filled(kind.spec.own_evidence)}
+    record |= {"evidence": evidence, "bound_by": "not-the-device"}
+    later = [record, *with_one_change(record, kind)]
+    assert len(later) > 30
+    records = [{**one, "id": f"{one['id']}.{number}"} for number, one in enumerate(later)]
+    read = parse_run(file_of([header, *records]), "later")
+    assert [m.id for m in read.measurements] == [one["id"] for one in records]
+    views = {kind.name: kind.view}
+    show_run(Console(file=io.StringIO(), width=200), read, Path("run.jsonl"), views)
+    assert render_report([("run", read)], views)
 
 
 @EACH

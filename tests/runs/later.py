@@ -97,3 +97,33 @@ def is_word(annotation: Any) -> bool:
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return True
     return get_origin(annotation) is not list and any(map(is_word, get_args(annotation)))
+
+
+_DEEPEST = 6
+"""Models inside models from which on only what is required is filled in."""
+
+
+def filled(model: type[BaseModel], depth: int = 0) -> dict[str, Any]:
+    """Return the JSON of a model with a value for each of its keys, the optional ones, too."""
+    return {
+        name: _value_of(field.annotation, depth)
+        for name, field in model.model_fields.items()
+        if depth < _DEEPEST or field.is_required()
+    }
+
+
+def _value_of(annotation: Any, depth: int) -> Any:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return arguments[0]
+    if origin is list:
+        return [_value_of(arguments[0], depth)] * 2
+    if origin is dict:
+        return {"0": _value_of(arguments[1], depth)}  # of a node, mostly
+    if arguments:  # of a union, or with constraints
+        return _value_of(arguments[0], depth)
+    if issubclass(annotation, BaseModel):
+        return filled(annotation, depth + 1)
+    if issubclass(annotation, Enum):
+        return next(iter(annotation)).value
+    return {str: "text", int: 3, float: 2.5, bool: True}[annotation]

@@ -1,22 +1,23 @@
 """A case of another benchmark's file, and the measurement that it became."""
 
 from datetime import datetime, timezone
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tierscope.model.base import Count, Model, Word
+from tierscope.model.base import RECORDED, Count, Model, Word
 from tierscope.model.cause import Cause
 from tierscope.model.event import DistributionName, Evidence, Repetition, Series
 from tierscope.model.fleet import InFleet
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import METRICS, Unit
 from tierscope.model.path import Limit
-from tierscope.model.spec import BoundBy
+from tierscope.model.spec import BoundBy, MeasurementSpec
 from tierscope.model.summary import MachineSummary, Planned, PlanSummary, checked_by
 from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 4
+S = TypeVar("S", bound=MeasurementSpec)
 Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
 ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
@@ -412,7 +413,12 @@ class Run(Model):
     added: list[dict[str, Any]] = []
     """Specs that were planned after the run began."""
 
-    def planned(self, name: str) -> dict[str, Any] | None:
-        """Return the spec of an id as the plan has it; None in files of others' making."""
+    def planned(self, name: str, kind: type[S]) -> S | None:
+        """Return the spec of an id as the plan has it; None in files of others' making, and where
+        this version does not know what it says."""
         specs = [*self.header.plan.get("measurements", []), *self.added]
-        return next((spec for spec in specs if spec.get("id") == name), None)
+        found = next((spec for spec in specs if spec.get("id") == name), None)
+        try:
+            return kind.model_validate(found, context=RECORDED)
+        except ValidationError:
+            return None

@@ -1,12 +1,9 @@
 """What ``tierscope whatif`` predicts from: figures of runs, and what is measured besides."""
 
-import contextlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-
-from pydantic import ValidationError
 
 from tierscope.analysis.best import best_of, idle_latencies
 from tierscope.analysis.curve import Point, Summary
@@ -61,10 +58,9 @@ def specs_of(runs: Sequence[Run]) -> list[Spec]:
     found = []
     for run in runs:
         for work in _works([run]):
-            planned = run.planned(work.measurement.id) or {}
-            # Files of others' making have figures without specs.
-            with contextlib.suppress(ValidationError):
-                found.append(KINDS[work.measurement.kind].spec.model_validate(planned))
+            m = work.measurement
+            if planned := run.planned(m.id, KINDS[m.kind].spec):
+                found.append(planned)
     return found
 
 

@@ -132,7 +132,7 @@ def _caches(measured: Sequence[Measurement]) -> Iterator[str]:
     kept: dict[str, int] = {}
     for m in measured:
         asked = m.evidence.storage_io if m.evidence else None
-        if asked and asked.cached_bytes:
+        if asked and asked.cached_bytes and m.target in files:
             kept[m.target] = max(kept.get(m.target, 0), asked.cached_bytes)
     for target, cached in kept.items():
         why = "it lies in memory" if _is_memory(files[target]) else "its pages were in use"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from rich.console import Console
 
 from tierscope.analysis.knee import half_size
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
 from tierscope.machine.affinity import home
 from tierscope.machine.links import PCIE
 from tierscope.machine.paths import MachinePaths
@@ -104,11 +104,8 @@ def copies_of(measured: Sequence[Measurement], run: Run) -> list[Copy]:
 
 
 def _transfers(run: Run, entry: Measurement) -> tuple[Transfer, ...]:
-    planned = run.planned(entry.id) or {}
-    try:
-        return tuple(Transfer.model_validate(one) for one in planned.get("transfers", ()))
-    except ValidationError:  # Of a later version: its figures stand for themselves.
-        return ()
+    planned = run.planned(entry.id, GpuCopySpec)
+    return tuple(planned.transfers) if planned else ()
 
 
 def describe(copy: Copy) -> str:

@@ -24,7 +24,7 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
             f"Kernels took {few if few == many else f'{few} to {many}'} multiprocessors at most: "
             "as few as are nearly as fast as more, unless --multiprocessors says how many."
         )
-    if any(observed_file(m) and m.pattern["operation"] == "store" for m in measured):
+    if any(observed_file(m) and m.pattern.get("operation") == "store" for m in measured):
         yield (
             "An object counts as stored once the write of it has returned; nothing waits for the "
             "drive to make it durable, since a cache that is lost is computed again."

@@ -32,6 +32,8 @@ def mapping(given: PictureInput) -> list[Picture]:
     for (path,), group in groups_by(given.measured, "path").items():
         names = varying(group, "path") or ["pages"]
         rows = [row for m in group for row in _phases(m, words_of(m, names), page_bytes)]
+        if not rows:
+            continue
         pictures.append(
             Picture(
                 key=slug(f"mapping {path}"),
@@ -50,10 +52,14 @@ def mapping(given: PictureInput) -> list[Picture]:
 def _phases(
     measurement: Measurement, name: str, page_bytes: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """Return the parts of a bar in µs a MiB, from figures in ns in all and ns a page."""
+    """Return the parts of a bar in µs a MiB, from figures in ns in all and ns a page; nothing for
+    pages of a size that is not known."""
     found = {figure.metric: figure.estimate for figure in measurement.figures}
-    pages = _MIB / page_bytes[str(measurement.pattern["pages"])]
+    size_of_page = page_bytes.get(str(measurement.pattern.get("pages")))
     mib = measurement.pattern["size"] / _MIB
+    if not size_of_page or not mib:
+        return []
+    pages = _MIB / size_of_page
     parts = {
         "map": found.get("map", 0.0) / mib,
         "populate": found.get("populate_per_page", 0.0) * pages,

@@ -20,10 +20,11 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
         if seen is None or m.evidence is None:
             continue
         name, ranks = m.pattern["model"], m.pattern["ranks"]
-        whole = models()[name]
-        scaled = m.pattern.get("scale", 1.0)
+        model = models().get(name)
+        of = f" of {model.ranks}" if model else ""
+        scaled = m.pattern.get("scale") or 1.0
         yield (
-            f"{name}: {ranks} of {whole.ranks} ranks wrote {counted(seen.files, 'file')}, "
+            f"{name}: {ranks}{of} ranks wrote {counted(seen.files, 'file')}, "
             f"{size_text(seen.bytes)} a checkpoint"
             f"{'' if scaled == 1 else f', each file scaled by {scaled:g}'}; "
             f"{_came_from(m.evidence)}."

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tierscope.analysis.best import best_of, conservative_rank
-from tierscope.kinds.ops.spec import ALWAYS_SHARED, PARTS, STRUCTURES, OpsSpec
+from tierscope.kinds.ops.spec import ALWAYS_SHARED, PARTS, OpsSpec
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement, Run
@@ -38,8 +38,8 @@ _SAID = ("structure", "operation", "sample_every", *WHERE)
 
 def where_parts_are(measurement: Measurement) -> dict[str, str]:
     """Return where each part is: {"inner": "node:0", "leaves": "node:2"}."""
-    pattern = measurement.pattern
-    return {p: str(pattern[f"on_{p}"]) for p in STRUCTURES[pattern["structure"]].parts}
+    where = {part: measurement.pattern.get(f"on_{part}") for part in PARTS}
+    return {part: str(on) for part, on in where.items() if on is not None}
 
 
 def _alike(measurement: Measurement) -> tuple[object, ...]:
@@ -116,7 +116,8 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
 def _moved(measurement: Measurement, local: Measurement) -> list[tuple[str, str]]:
     """Return the one part that is not where ``local`` has it, with where; none of several."""
     home = where_parts_are(local)
-    moved = [(part, on) for part, on in where_parts_are(measurement).items() if on != home[part]]
+    where = where_parts_are(measurement)
+    moved = [(part, on) for part, on in where.items() if on != home.get(part)]
     return moved if len(moved) == 1 else []
 
 
@@ -156,7 +157,7 @@ def _notes(measured: list[Measurement]) -> list[str]:
             f"percentiles: one of {every} operations, timed by itself, "
             f"{figures.significant(max(timers), 2)} ns of which is the timer"
         )
-    if any(m.pattern.get("interleave", 1) > 1 for m in measured):
+    if any((m.pattern.get("interleave") or 1) > 1 for m in measured):
         lines.append("interleaved: a percentile is that of a whole group of lookups")
     if any(figures.side_figure(m, "bandwidth", "input") for m in measured):
         lines.append("input: the column, or rows or keys with their values, that are gone over")
@@ -241,6 +242,8 @@ def _placed(measurement: Measurement) -> str:
     """Say where the parts are; of more than two, those that are not where most are."""
     where = where_parts_are(measurement)
     places = [*where.values()]
+    if not places:
+        return ""
     most = max(places, key=places.count)
     if places.count(most) == len(places):
         return f"all on {most}"
@@ -267,10 +270,9 @@ def cached_parts(measured: Sequence[Measurement], run: Run) -> Iterator[str]:
     topology = run.header.topology
     found: dict[tuple[str, str, int], list[int]] = {}
     for m in measured:
-        planned = run.planned(m.id)
-        if topology is None or planned is None or m.fits_caches:
+        spec = run.planned(m.id, OpsSpec)
+        if topology is None or spec is None or m.fits_caches:
             continue
-        spec = OpsSpec.model_validate(planned)
         room = last_level_bytes(topology.caches, spec.cpus)
         for part, region in zip(spec.part_names(), spec.regions(), strict=True):
             if region.array_bytes <= room:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.kinds.plan import Spec
+from tierscope.kinds.registry import KINDS
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError, counted, shown
 from tierscope.model.run import Case, Figure, Measurement, Run
@@ -279,8 +280,8 @@ def _results(case: Case, members: Sequence[Measurement], run: Run) -> dict[str, 
 
 def _seconds(measurement: Measurement, run: Run) -> float:
     """Return the duration of all samples, from their minimum."""
-    sampling = (run.planned(measurement.id) or {}).get("sampling", {})
-    return max(1, measurement.n) * float(sampling.get("sample_s", 0.01))
+    planned = run.planned(measurement.id, KINDS[measurement.kind].spec)
+    return max(1, measurement.n) * (planned.sampling.sample_s if planned else 0.01)
 
 
 def _single(config: dict[str, Any], own: Measurement, seconds: float) -> dict[str, Any] | None:

@@ -484,10 +484,10 @@ def study_of(run: Run) -> Study:
 
 
 def _key_of(measurement: Measurement, run: Run) -> _Key:
-    planned = run.planned(measurement.id) or {}
-    persistent = (planned.get("placement") or {}).get("persistent") or {}
+    planned = run.planned(measurement.id, BandwidthSpec)
+    persistent = planned.placement.persistent if planned else None
     operation = str(measurement.pattern.get("operation", "")).removesuffix("-nt")
-    backing = str(persistent.get("backing", ""))
+    backing = persistent.backing if persistent else ""
     return frozenset(measurement.cpus), measurement.target, backing, operation
 
 

@@ -107,8 +107,10 @@ def curves_over(
     """The headline over one property, a curve for each value of ``names``.
 
     ``called`` says what a curve is, by these properties. ``alt`` stands in place of the best one of
-    all.
+    all. What has no value of the property is on no curve.
     """
+    if axes.at is None:
+        members = [m for m in members if m.pattern.get(swept) is not None]
     unit, factor = scale_of(members)
     place = axes.at or (lambda m: m.pattern[swept])
 
