@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from tierscope.model.base import RECORDED, Model, Word, is_recorded
+from tierscope.model.base import RECORDED, Count, Model, Word, is_recorded
 from tierscope.model.cause import Cause
 from tierscope.model.evidence import (
     CopiesOverlap,
@@ -74,10 +74,10 @@ class IoEvidence(Model):
 
     files: list[str]
     """Files that were read or written, or the directory of them."""
-    reads: int
-    writes: int
-    bytes_read: int
-    bytes_written: int
+    reads: Count
+    writes: Count
+    bytes_read: Count
+    bytes_written: Count
     set_up_s: float
     """Seconds of opening, filling, registering; inside no figure."""
     first_finisher_s: float | None = None
@@ -89,21 +89,21 @@ class IoEvidence(Model):
     cached_before: float | None = None
     """Share of what is used of the files, 0..1, that was in the page cache before the
     repetition."""
-    cached_bytes: int | None = None
+    cached_bytes: Count | None = None
     """The most bytes that the page cache held before they were read, after it was asked to drop
     them; 0: all was read from the drive."""
     cached_after: float | None = None
-    used_bytes: int | None = None
+    used_bytes: Count | None = None
     """Bytes of the files that are gone over."""
-    purged_bytes: int | None = None
+    purged_bytes: Count | None = None
     """Bytes of a device that were discarded before its first repetition."""
-    unwritten_bytes: int | None = None
+    unwritten_bytes: Count | None = None
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
     mapping: Word[Literal["dax", "page-cache"]] | None = None
     """Of files that were mapped: dax, if the kernel lists mappings of all of them as MAP_SYNC."""
     targets: list[TargetIo] | None = None
     """Each job, where several ran together."""
-    ways: dict[str, int] | None = None
+    ways: dict[str, Count] | None = None
     """Operations by the way that they took between storage and a GPU."""
 
 
@@ -116,12 +116,12 @@ COUNTED_BYTES = (
 class DriveBytes(NamedTuple):
     """What drives moved for a measurement."""
 
-    moved: int
+    moved: Count
     counter: str
     """The one that says so."""
-    everybody: int
+    everybody: Count
     """What the same drives moved for all programs, on all copies of mirrors."""
-    asked: int
+    asked: Count
     """What this measurement asked for."""
 
     @property
@@ -143,22 +143,22 @@ class Evidence(Model):
 
     __pydantic_extra__: dict[str, Any]
 
-    pages: dict[str, int] | None = None
+    pages: dict[str, Count] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
     arrays: dict[str, dict[str, int]] | None = None
     """The same of each array, region or part that has its own place: {"a": {"0": 131072}, ...}."""
-    page_bytes: int | None = None
+    page_bytes: Count | None = None
     """Size of the pages that ``pages`` counts."""
-    huge_bytes: int | None = None
+    huge_bytes: Count | None = None
     """Bytes that the kernel backs with transparent huge pages."""
-    region_bytes: int | None = None
+    region_bytes: Count | None = None
     """Bytes of all arrays together."""
     persistent: PersistentEvidence | None = None
     """Memory in a file or a device."""
     traffic: dict[str, float] | None = None
     """Bytes that the threads moved by node, of pages on several nodes: from where the pages are
     and what each thread walked of them: {"0": 2.1e11, "2": 1.05e10}."""
-    cpus: list[int] | None = None
+    cpus: list[Count] | None = None
     """CPU that each thread was seen on at the end of the last sample."""
     cpus_seen: list[list[int]] | None = None
     """CPUs that each thread was seen on at the ends of samples, where threads may run on several
@@ -169,7 +169,7 @@ class Evidence(Model):
     """C library whose function ran, and its version: "glibc 2.36"."""
     verified: str | None = None
     """The comparison that was made after the clock stopped, and that it agreed."""
-    walked_bytes: int | None = None
+    walked_bytes: Count | None = None
     """Distinct bytes of the region that the samples went over; in random order at least these."""
     address_ns: float | None = None
     """Time of the same loop without its accesses, per access and thread, in any order but
@@ -184,10 +184,10 @@ class Evidence(Model):
     """Time of reading the timer around a single load; inside the percentiles."""
     settled: bool | None = None
     """The warm-up came to an end, and the halves of the samples agree within 3%."""
-    disturbed: int | None = None
+    disturbed: Count | None = None
     """Samples kept although others took over 1% of a measuring thread's time, or the hypervisor
     stole some."""
-    replaced: int | None = None
+    replaced: Count | None = None
     """Such samples that were left out, for others remained."""
     cpu_share: float | None = None
     """Share of the kept samples' time, on average, that the thread that lost most had a CPU."""
@@ -202,15 +202,15 @@ class Evidence(Model):
     and which ones, or "unknown: " and why; added by tierscope, never by the engine."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
-    device_bytes_read: int | None = None
+    device_bytes_read: Count | None = None
     """Bytes that the drives below the target read meanwhile for everybody, as the kernel counts
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
-    device_bytes_written: int | None = None
+    device_bytes_written: Count | None = None
     """The same of writes; of a mirror, those of all copies."""
-    process_bytes_read: int | None = None
+    process_bytes_read: Count | None = None
     """Bytes that the engine alone had drives read meanwhile, on any device, as the kernel counts
     them (/proc/self/io); absent where it counts nothing for each process."""
-    process_bytes_written: int | None = None
+    process_bytes_written: Count | None = None
     """The same of writes; of those through the page cache, pages that were changed there."""
     devices: list[BlockCounts] | None = None
     """Arrays and drives below the targets, as the kernel counted them while samples were taken."""
@@ -218,7 +218,7 @@ class Evidence(Model):
     """Mounts of NFS, during the repetitions with their set-up; added by tierscope, as ports are."""
     ports: list[PortCounts] | None = None
     """Network ports that lead to their servers, or of hosts of messages, set-up included."""
-    nvidia_fs_errors: dict[str, int] | None = None
+    nvidia_fs_errors: dict[str, Count] | None = None
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
     """Storage."""
@@ -227,7 +227,7 @@ class Evidence(Model):
     storage: list[StorageFacts] | None = None
     """The files and devices that it went to, as they were before the repetition, with the drives'
     state after it too; added by tierscope, never by the engine."""
-    grid_blocks: int | None = None
+    grid_blocks: Count | None = None
     """Blocks of a GPU kernel's grid, the fastest of those that were tried."""
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all

@@ -61,11 +61,11 @@ class EnergyEvidence(Model):
 class GpuState(Model):
     """Clocks, power and link of a GPU during a measurement; [lowest, highest]."""
 
-    gpu: int
+    gpu: Count
     name: str
     address: str | None = None
     """PCI address of the GPU that CUDA used, as CUDA writes it."""
-    samples: int
+    samples: Count
     """Looks at it; 0 where NVML is missing."""
     sm_clock_hz: list[float] | None = None
     memory_clock_hz: list[float] | None = None
@@ -73,7 +73,7 @@ class GpuState(Model):
     temperature_c: list[float] | None = None
     pcie_generation: list[float] | None = None
     pcie_width: list[float] | None = None
-    pcie_replays: int | None = None
+    pcie_replays: Count | None = None
     """Packets that the PCIe link had to send again meanwhile."""
     throttle: list[str] | None = None
     """Reasons seen that kept its clocks down; empty: none."""
@@ -94,7 +94,7 @@ class TraceRow(Model):
     group: Word[Literal["call", "operation", "kernel"]]
     """call: of the CUDA driver, on the host; operation: a copy or memset; kernel."""
     name: str
-    count: int
+    count: Count
     bytes: float
     total_ns: float
     mean_ns: float
@@ -133,7 +133,7 @@ class CufileState(Model):
     """Seconds that cuFileDriverOpen took, once for the engine; inside no figure."""
     register_s: float
     """Seconds of registering files and buffers; inside no figure."""
-    unaligned: int | None = None
+    unaligned: Count | None = None
     """Operations that did not begin and end at a page; batches are not counted. None where this
     version counts nothing."""
     proof: Word[Literal["libcufile", "nvidia-fs"]] | None = None

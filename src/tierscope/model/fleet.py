@@ -52,9 +52,9 @@ class InFleet(Model):
 class FleetPlace:
     """Which host of a fleet this is."""
 
-    number: int
+    number: Count
     """Of those that measure, from 0."""
-    hosts: int
+    hosts: Count
     token: str
     """Of the fleet; no other one has it."""
 

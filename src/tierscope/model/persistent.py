@@ -108,15 +108,15 @@ class PersistentEvidence(Model):
     namespace_mode: str | None = None
     persistence_domain: str | None = None
     """Persistence domain of the region, as the kernel writes it: cpu_cache, memory_controller."""
-    bad_blocks: int | None = None
+    bad_blocks: Count | None = None
     """512-byte blocks of the device that the kernel lists as bad."""
-    node: int | None = None
+    node: Count | None = None
     """As the kernel tells of the device, or as pages are bound."""
     backed_by: str | None = None
     """As the user declared; not verified."""
-    objects: int | None = None
+    objects: Count | None = None
     """Objects of an array in a pool."""
-    offset: int | None = None
+    offset: Count | None = None
     """Of a device, where the first array begins, in bytes,"""
-    bytes: int | None = None
+    bytes: Count | None = None
     """and how many it takes of it."""

@@ -306,7 +306,7 @@ def _check_start(text: str | None) -> str | None:
 class Refinement(Model):
     """How the curves of a run get further points."""
 
-    points: int
+    points: Count
     """Loaded points that each curve gets at most."""
     at: list[float] = []
     """Bandwidths in bytes/s to take points at; empty: where the curve bends."""

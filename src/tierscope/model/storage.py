@@ -15,7 +15,7 @@ null_blk, which keeps no data unless it was told to."""
 class MountFacts(Model):
     """The mount that a path is on, as /proc/self/mountinfo says."""
 
-    id: int
+    id: Count
     point: str
     """Directory that it is mounted on."""
     type: str
@@ -150,10 +150,10 @@ class ThreadUse(Model):
     """From the first operation that counts to the end of the last one."""
     user_s: float
     system_s: float
-    switches: int
+    switches: Count
     """Context switches."""
-    major_faults: int
-    minor_faults: int
+    major_faults: Count
+    minor_faults: Count
 
 
 class IoThreads(ThreadUse):
@@ -165,9 +165,9 @@ class IoThreads(ThreadUse):
     """Calls by how many operations they submitted: 0, up to 4, 8, 16, 32, 64, and above."""
     completed: list[int]
     """Calls by how many completions they returned."""
-    depth: int
+    depth: Count
     """At the end; the one that a search found."""
-    counted_from: int
+    counted_from: Count
     """Number of the first sample that counts, where a search restarts at the depth found."""
 
 
@@ -189,10 +189,10 @@ class TargetIo(Model):
 
     name: str
     """The part that the job's figures are of."""
-    reads: int
-    writes: int
-    bytes_read: int
-    bytes_written: int
+    reads: Count
+    writes: Count
+    bytes_read: Count
+    bytes_written: Count
     first_finisher_s: float | None = None
     """Seconds from the common start until the job's first thread had moved a given amount,"""
     last_finisher_s: float | None = None
@@ -292,7 +292,7 @@ class Access:
     """Offsets are not in sequence."""
     direct: bool = True
     """Past the page cache."""
-    block_bytes: int = 4096
+    block_bytes: Count = 4096
     """Bytes of one operation."""
     counts_operations: bool = False
     """The figure is in operations a second, not in bytes a second."""

@@ -191,10 +191,10 @@ class MemorySideCache(Model):
     Examples: the DRAM of Optane's Memory Mode, the HBM of a Xeon Max in cache mode.
     """
 
-    level: int
+    level: Count
     """Counted from the memory: 1 is nearest to it (Linux, ACPI HMAT)."""
-    size_bytes: int
-    line_bytes: int | None = None
+    size_bytes: Count
+    line_bytes: Count | None = None
     indexing: Word[Literal["direct-mapped", "indexed", "other", ""]] = ""
     """Where a line may lie: in one place, in one of several; empty where the source is silent."""
     write_policy: Word[Literal["write-back", "write-through", "other", ""]] = ""
@@ -377,7 +377,7 @@ class Topology(Model):
     base_page_bytes: Count
     huge_page_bytes: list[Count] = []
     """Sizes of hugetlb pages that the kernel offers."""
-    thp_page_bytes: int | None = None
+    thp_page_bytes: Count | None = None
     """Size of a transparent huge page; None where the kernel has none, and for a file."""
     pci: list[PciDevice] = []
     """Parents come before children."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.kinds.model_checkpoint import spec as model_checkpoint
-from tierscope.model.base import Model, Word
+from tierscope.model.base import Count, Model, Word
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import GPU_BACKENDS, SYNCHRONOUS, Buffers, FilePath
@@ -141,10 +141,10 @@ class Kills(Model):
     """Programs that were killed while they saved checkpoints (SIGKILL), one after the other. Each
     was started from the last good checkpoint, all of which was verified."""
 
-    kills: int
-    while_saving: int
+    kills: Count
+    while_saving: Count
     """Kills that came before the checkpoint that was being written was known to be durable,"""
-    went_on: int
+    went_on: Count
     """and of these, those after which it was the last good one all the same."""
 
 
@@ -160,9 +160,9 @@ class Checkpoints(Model):
     """Whether a pool's last good checkpoint would have survived."""
     why: str | None = None
     """In one sentence."""
-    restarts: int
+    restarts: Count
     """In each of them all of the state was read back and verified."""
-    pages: dict[str, int] | None = None
+    pages: dict[str, Count] | None = None
     """Pages of memory by node, as read back."""
     set_up_s: float
     """Seconds of making the state and the target; inside no figure."""

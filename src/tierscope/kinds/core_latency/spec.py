@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Model
+from tierscope.model.base import Count, Model
 from tierscope.model.endpoint import EndpointKind, Initiator, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import IN_BYTES, PAGES, SIZE, MadeBy, Property
@@ -69,10 +69,10 @@ class CoreLatencyPattern(Ruled):
 class Handovers(Model):
     """Lines that one CPU left in its caches and another one loaded, over all samples."""
 
-    lines: int
+    lines: Count
     """Lines of each round."""
-    rounds: int
-    exchanges: int | None = None
+    rounds: Count
+    exchanges: Count | None = None
     """Round trips of one line that both updated in turn, where they did."""
 
 

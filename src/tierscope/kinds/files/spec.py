@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from tierscope.model.base import Model
+from tierscope.model.base import Count, Model
 from tierscope.model.directory import DirectorySpec
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, declared
@@ -84,17 +84,17 @@ class FilesPattern(Ruled):
 class FilesThread(ThreadUse):
     """One thread, where each uses each of its files once."""
 
-    operations: int
+    operations: Count
 
 
 class SmallFiles(Model):
     """Small files of a repetition."""
 
-    directories: int
+    directories: Count
     """Directories that were made for them."""
-    files: int
+    files: Count
     """In all of these together."""
-    operations: int
+    operations: Count
     caches: Literal["warm"]
     """warm: the kernel had names, inodes and data of the files, which were made in the same
     repetition, in its caches."""

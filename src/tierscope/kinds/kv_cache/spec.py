@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Model
+from tierscope.model.base import Count, Model
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import CUFILE_BACKENDS, SYNCHRONOUS, Buffers, FilePath
@@ -158,10 +158,10 @@ class KvCachePattern(Ruled):
 class KvTransfers(Model):
     """Transfers of a repetition."""
 
-    transfers: int
-    pieces: int
+    transfers: Count
+    pieces: Count
     """Of each transfer."""
-    bytes: int
+    bytes: Count
     """Of all transfers."""
     set_up_s: float
     """Seconds of making and filling objects and pool; inside no figure."""
