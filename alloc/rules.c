@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "text.h"
@@ -331,7 +332,13 @@ bool read_rules(struct rules* rules, const char* path_or_text, char message[kMax
                        message);
   }
   static char text[kMaxRulesBytes + 1];
-  const int file = open(path_or_text, O_RDONLY | O_CLOEXEC);
+  // A pipe would make the program wait for whoever writes.
+  const int file = open(path_or_text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat is;
+  if (file >= 0 && fstat(file, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) {
+    close(file);
+    return refuse(&reader, "the rules are not in a regular file; write them to one");
+  }
   char why[kMaxMessage];
   if (file >= 0 && !is_trusted(file, why, sizeof why)) {
     close(file);

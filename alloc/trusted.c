@@ -38,7 +38,7 @@ bool is_trusted(int file, char* why, size_t size) {
   char path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   const ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length <= 0 || path[0] != '/') return true;  // A pipe, for one.
+  if (length <= 0 || path[0] != '/') return true;  // It has no path.
   path[length] = '\0';
   for (char* slash = strrchr(path, '/'); slash != NULL; slash = strrchr(path, '/')) {
     slash[slash == path ? 1 : 0] = '\0';

@@ -2,6 +2,8 @@
 #include "rules.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <climits>
 #include <cstdint>
@@ -144,6 +146,11 @@ TEST_F(Rules, AFileIsReadAndASemicolonMakesRules) {
   EXPECT_STREQ(message, "/no/such/file: the rules cannot be read: No such file or directory");
   EXPECT_FALSE(read_rules(found_.get(), "/", message));
   EXPECT_STREQ(message, "/: the rules cannot be read: Is a directory");
+  const std::string pipe = testing::TempDir() + "/rules-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(read_rules(found_.get(), pipe.c_str(), message));
+  EXPECT_EQ(message, pipe + ": the rules are not in a regular file; write them to one");
+  unlink(pipe.c_str());
   EXPECT_TRUE(read_rules(found_.get(), "arena a 0;", message));
   EXPECT_FALSE(read_rules(found_.get(), "arena a 0;arena", message));
   EXPECT_STREQ(std::string(message).substr(0, 24).c_str(), "TIERSCOPE_ALLOC_RULES:2:");
