@@ -59,10 +59,10 @@ def model_of(header: Header) -> str:
     Memory and the number of GPUs and cores are left out: a host that lacks some is defective.
     """
     machine = header.machine
-    gpus = sorted({str(gpu["name"]) for gpu in machine.get("gpus", [])})
-    packages = f"{machine.get('packages', 0)} x {machine.get('cpu', '')}".strip()
-    parts = [machine.get("product"), packages, *gpus, machine.get("hypervisor")]
-    return ", ".join(str(part) for part in parts if part)
+    gpus = sorted({gpu["name"] for gpu in machine["gpus"]})
+    packages = f"{machine['packages']} x {machine['cpu']}".strip()
+    parts = [machine["product"], packages, *gpus, machine["hypervisor"]]
+    return ", ".join(part for part in parts if part)
 
 
 def facts_of(run: Run) -> dict[str, str]:
@@ -71,10 +71,10 @@ def facts_of(run: Run) -> dict[str, str]:
     found = {
         name: value for name, value in header.environment.items() if not name.startswith(_VARYING)
     }
-    nodes = header.machine.get("nodes", [])
-    found |= {f"memory of node:{one['node']}": _memory(one) for one in nodes}
-    found |= {key: str(header.machine[key]) for key in ("cores", "cpus") if key in header.machine}
-    gpus = header.machine.get("gpus", [])
+    machine = header.machine
+    found |= {f"memory of node:{one['node']}": _memory(one) for one in machine["nodes"]}
+    found |= {key: str(machine[key]) for key in ("cores", "cpus")}
+    gpus = machine["gpus"]
     found |= {"GPUs": str(len(gpus))} if gpus else {}
     if header.topology:
         found |= dict(_hardware(header.topology))
@@ -136,25 +136,23 @@ def neighbours_of(run: Run) -> dict[str, float | None]:
     """Return the host's disturbance by others: shares of rows and time, 0..1, and load per CPU."""
     rows = disturbed = 0
     stolen: list[float] = []
-    watched = False
     for m in run.measurements:
         if m.evidence is None:
             continue
         if m.evidence.disturbed is not None:
-            watched = True
             replaced = m.evidence.replaced or 0
             disturbed += m.evidence.disturbed + replaced
             rows += m.n + replaced
         if m.evidence.steal_share is not None:
             stolen.append(m.evidence.steal_share)
     load = run.header.environment.get("load", "")
-    cpus = run.header.machine.get("cpus", 0)
+    cpus = run.header.machine["cpus"]
     try:
         known = float(load) / cpus if load and cpus else None
     except ValueError:
         known = None
     return {
-        "disturbed": disturbed / rows if watched and rows else None,
+        "disturbed": disturbed / rows if rows else None,
         "stolen": sum(stolen) / len(stolen) if stolen else None,
         "load": known,
     }
@@ -285,8 +283,8 @@ def _host_row(name: str, row: dict[str, Any], run: Run) -> dict[str, Any]:
         "reason": reason,
         "run": name,
         "model": model_of(header),
-        "memory_bytes": sum(node["total_bytes"] for node in header.machine.get("nodes", [])),
-        "gpus": len(header.machine.get("gpus", [])),
+        "memory_bytes": sum(node["total_bytes"] for node in header.machine["nodes"]),
+        "gpus": len(header.machine["gpus"]),
         "measured": sum(m.has_figure for m in run.measurements),
         "skipped": statuses.count("skipped"),
         "failed": statuses.count("failed"),
