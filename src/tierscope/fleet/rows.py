@@ -183,8 +183,6 @@ class Rows:
         self.longest = 0
         """Bytes of the longest line."""
         self._count = 0
-        self._lines = 0
-        self._bytes = 0
         self._next()
 
     def add(self, row: dict[str, Any]) -> None:
