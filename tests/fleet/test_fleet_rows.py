@@ -218,6 +218,7 @@ def test_run_files_are_those_below_a_folder(tmp_path: Path) -> None:
         (10, 5000, [5000]),
         # 2048 lines of 1 KiB are 2 MiB, of 4 KiB they are 8, of which 4 MiB go to a file.
         (1 << 10, 5000, [5000]),
+        (2049, 5000, [2048, 2048, 904]),
         (4 << 10, 3000, [1025, 1025, 950]),
         (5 << 20, 3, [1, 1, 1]),
     ],

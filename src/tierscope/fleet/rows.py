@@ -183,16 +183,19 @@ class Rows:
         self.longest = 0
         """Bytes of the longest line."""
         self._count = 0
-        self._next()
+        self._lines = 0
+        self._bytes = 0
+        self._file = self._next()
 
     def add(self, row: dict[str, Any]) -> None:
         """Write a row."""
         line = to_json(row) + b"\n"
         self.longest = max(self.longest, len(line))
-        if self._bytes > _AT_ONCE_BYTES:
+        many = self._bytes > _AT_ONCE_BYTES
+        if many:
             self.close()
-            self._next()
-        elif self._lines == _AT_ONCE:
+            self._file = self._next()
+        if many or self._lines == _AT_ONCE:
             self._lines = self._bytes = 0
         self._lines += 1
         self._bytes += len(line)
@@ -202,11 +205,10 @@ class Rows:
         """Finish the last file."""
         self._file.close()
 
-    def _next(self) -> None:
+    def _next(self) -> gzip.GzipFile:
         name = f"{self._count:07}.gz"
-        self._file = gzip.open(self.files.with_name(name), "wb", compresslevel=1)  # noqa: SIM115
         self._count += 1
-        self._lines = self._bytes = 0
+        return gzip.open(self.files.with_name(name), "wb", compresslevel=1)
 
 
 def read_rows(
