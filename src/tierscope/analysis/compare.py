@@ -280,7 +280,7 @@ def _judged(base: Measurement, new: Measurement) -> bool:
 
 
 def _measured(m: Measurement) -> bool:
-    return m.has_figure and bool(m.estimate) and bool(m.ci_low)
+    return m.has_figure and (m.estimate or 0.0) > 0 and bool(m.ci_low)
 
 
 def _earlier(base: Measurement, runs: list[dict[_Name, Measurement]]) -> list[Measurement]:
@@ -355,7 +355,7 @@ def percent(bound: float) -> str:
 
 
 def _refused(base: Measurement | None, new: Measurement | None, refusal: _Obstacle) -> Difference:
-    known = base or new
+    known = base if base and (base.figures or not new) else new
     assert known is not None
     old = base.estimate if base else None
     fresh = new.estimate if new else None
