@@ -70,7 +70,7 @@ def _show_outliers(console: Console, outliers: list[Outlier]) -> None:
         )
     console.print(table)
     if len(outliers) > _MOST:
-        note(console, f"and {len(outliers) - _MOST} more hosts; --json has all")
+        note(console, f"and {counted(len(outliers) - _MOST, 'more host')}; --json has all")
     note(
         console,
         "against group: figure / median - 1, with its 95% interval; q: share of false alarms "
@@ -110,7 +110,7 @@ def unjudged_text(group: str, hosts: int) -> str:
 
 def uneven_text(one: Uneven) -> str:
     """Return the sentence that a group is not homogeneous."""
-    more = f", and it is uneven on {one.paths - 1} more paths" if one.paths > 1 else ""
+    more = f", and it is uneven on {counted(one.paths - 1, 'more path')}" if one.paths > 1 else ""
     return (
         f"{one.group} is not homogeneous: {one.hosts} of its {one.group_hosts} hosts are slower "
         f"than the others, by {one.slower:.1%} (their median) on {_measured_text(one)}{more}; "
@@ -233,9 +233,10 @@ def check_xml(found: FleetCheck, name: str) -> str:
         cases.append(Case(f"golden value {one.name}", unmet.host, said, missed, doubtful))
     passed = [
         ("measured", counted(found.hosts - len(found.unmeasured), "host")),
-        ("like its group", f"{found.verdict.judged - len(found.verdict.outliers)} hosts"),
+        ("like its group", counted(found.verdict.judged - len(found.verdict.outliers), "host")),
     ]
     if found.rules:
         good = found.hosts - len({one.host for one in found.unmet})
-        passed.append(("golden values", f"{counted(found.rules, 'rule')} met by {good} hosts"))
+        said = f"{counted(found.rules, 'rule')} met by {counted(good, 'host')}"
+        passed.append(("golden values", said))
     return junit_xml(f"fleet {name}", [*cases, *(Case(*one) for one in passed)])
