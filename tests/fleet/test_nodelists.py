@@ -106,6 +106,10 @@ def test_blocks_of_topology_conf() -> None:
         ("SwitchName=a Nodes=n[1", "t:1: 'n\\[1' is not a list"),
         ("hello", "t:1: 'hello' is not KEY=VALUE"),
         ("SwitchName=a \\", "t:1: the file ends"),
+        ("\nSwitchName=a \\\nNodes=n1 \\\nx", "t:2: 'x' is not KEY=VALUE"),
+        ("SwitchName=a \\\nNodes=n1\nx", "t:3: 'x' is not KEY=VALUE"),
+        ("SwitchName=a\nBlockName=b \\\n", "t:2: the file ends"),
+        ("SwitchName= Nodes=n1", "t:1: 'SwitchName=' is not KEY=VALUE"),
     ],
 )
 def test_what_is_wrong_with_topology_conf(text: str, said: str) -> None:
@@ -150,7 +154,9 @@ def test_csv_and_yaml_of_hosts_and_groups() -> None:
     ("parse", "text", "said"),
     [
         (parse_csv, "n1\n", "t:1: a line has to be HOST,GROUP"),
+        (parse_csv, "n1,a,\n", "t:1: a line has to be HOST,GROUP, not 3 values"),
         (parse_csv, "n1,a\nn1,b\n", "t:2: host 'n1' is in"),
+        (parse_csv, f"n1,a\nn2,{'b' * 140_000}\n", "t:2: field larger than field limit"),
         (parse_yaml, "- n1\n", "t:1: the file has to be a mapping"),
         (parse_yaml, "n1: a\nn2: ''\n", "t:2: key 'group' has no value"),
         (parse_yaml, "n1: a\nn[1-2]: b\n", "t:2: host 'n1' is in"),
@@ -160,6 +166,31 @@ def test_what_is_wrong_with_a_file_of_groups(parse: object, text: str, said: str
     assert callable(parse)
     with pytest.raises(UserError, match=f"^{said}"):
         parse(text, "t")
+
+
+def test_a_heading_stands_first_only() -> None:
+    assert parse_csv(" Host , GROUP \nn1,a\nhost,group\n", "t") == {"n1": "a", "host": "group"}
+    assert parse_csv("host,rack\n", "t") == {"host": "rack"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("groups.csv", "n1,left\n"),
+        ("groups.CSV", "n1,left\n"),
+        ("groups.yaml", "n1: left\n"),
+        ("groups.yml", "n1: left\n"),
+        ("topology.conf", "SwitchName=left Nodes=n1\n"),
+        ("groups", "SwitchName=left Nodes=n1\n"),
+    ],
+)
+def test_a_file_s_name_says_what_is_in_it(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert read_groups(path) == {"n1": "left"}
+    path.write_text(f"{text}?")
+    with pytest.raises(UserError, match=rf"^{path}:[23]: "):
+        read_groups(path)
 
 
 def test_a_file_of_groups_without_hosts(tmp_path: Path) -> None:
