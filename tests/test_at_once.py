@@ -1,12 +1,13 @@
 """What hosts moved together: common time, sums, fairness, merged percentiles."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.analysis.concurrent import AtOnce, HostRepetition, windows
+from tierscope.analysis.concurrent import AtOnce, HostRepetition, Window, Windows, windows
 from tierscope.model.histogram import Histogram, bucket_of, values_of
 
 RATE, TIMES = ("bandwidth", ""), ("io_latency", "")
@@ -161,3 +162,98 @@ def test_nothing_is_lost_and_nothing_is_made(hosts: dict[str, tuple[list[float],
         if one.fairness is not None:
             assert 1 / len(hosts) <= one.fairness * (1 + 1e-9)
             assert one.fairness <= 1 + 1e-9
+
+
+def test_a_repetition_ends_with_its_last_sample() -> None:
+    """Whatever the others take; the common time has as many stretches as the longest samples."""
+    long = HostRepetition(0, 0.25, [0.0, 1.0, 1.5], [1.0, 0.5, 2.0], {RATE: [8.0] * 3}, {})
+    found = joined({"a": [repetition([8.0] * 20, sample_s=0.25)], "b": [long]}).windows
+    assert long.end == 3.5
+    assert found.by_number == {0: Window(0.25, 3.5, 3)}
+    assert found.share == pytest.approx(2 * 3.25 / (5 + 3.25))
+
+
+@pytest.mark.parametrize(
+    ("sample_s", "count", "error_s", "stretches"),
+    [(0.25, 8, 0.0, 8), (0.25, 1, 0.05, 1), (2.0**-10, 300, 0.0, 200), (0.0, 3, 0.0, 1)],
+)
+def test_common_time_has_one_to_200_stretches(
+    sample_s: float, count: int, error_s: float, stretches: int
+) -> None:
+    one = repetition([1.0] * count, sample_s=sample_s)
+    one = replace(one, warm=-0.5) if sample_s == 0 else one
+    (window,) = windows([("a", error_s, one)]).by_number.values()
+    assert window.samples == stretches
+
+
+def test_of_two_sets_that_made_as_many_repetitions_the_larger_counts() -> None:
+    hosts = {
+        name: [repetition([1.0] * 4, start=2.0 * n, number=n) for n in range(count)]
+        for name, count in (("a", 4), ("b", 2))
+    }
+    found = joined(hosts).windows
+    assert (found.hosts, sorted(found.by_number), found.left_out) == (2, [0, 1], 2)
+    assert found.share == pytest.approx(1)
+    assert windows([]) == Windows({}, 0, 0, 0.0)
+
+
+def test_a_repetition_that_hosts_did_not_share_leaves_the_others() -> None:
+    hosts = {
+        "a": [repetition([1.0] * 4, start=3.0 * n, number=n) for n in range(3)],
+        "b": [repetition([1.0] * 4, start=3.0 * n + (n == 1), number=n) for n in range(3)],
+    }
+    assert sorted(joined(hosts).windows.by_number) == [0, 2]
+
+
+def test_hosts_that_moved_nothing_have_no_fairness_and_ties_go_by_name() -> None:
+    still = joined({name: [repetition([0.0] * 8)] for name in "ab"}).sums()[RATE]
+    assert (still.mean, still.fairness) == (0, None)
+    one = joined({name: [repetition([3.0] * 8)] for name in "bca"}).sums()[RATE]
+    assert (one.slowest[1], one.fastest[1]) == ("a", "c")
+    assert one.fairness == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("late", "slowest"), [(0.25, 9e6), (0.5, 9e6), (0.75, 1e3)])
+def test_a_sample_of_which_half_is_common_time_is_in_the_percentiles(
+    late: float, slowest: float
+) -> None:
+    samples = [histogram(9 * 10**6)] + [histogram(1000)] * 7
+    hosts = {
+        "a": [repetition([1.0] * 8, samples=samples, sample_s=0.25)],
+        "b": [repetition([1.0] * 8, start=0.25 * late, sample_s=0.25)],
+    }
+    assert joined(hosts).percentiles()[TIMES]["max"].value == pytest.approx(slowest, rel=0.02)
+
+
+def drifting(gap: float, start: float = 0.0) -> AtOnce:
+    """Twelve repetitions of 1 s, of which each goes on where the one before ended."""
+    levels = [100.0 + 2 * n for n in range(12)]
+    of_time = [[histogram(*range(1000 + 10 * n, 1400 + 10 * n)) for _ in range(8)]
+               for n in range(12)]  # fmt: skip
+    return joined(
+        {
+            "a": [
+                repetition(
+                    [level + k / 4 for k in range(8)], start + n * (1 + gap), n, times, 0.125
+                )
+                for n, (level, times) in enumerate(zip(levels, of_time, strict=True))
+            ]
+        }
+    )
+
+
+def test_when_hosts_began_does_not_matter() -> None:
+    """A shift of all times changes nothing: each operation stays in its stretch."""
+    at_0, later = drifting(10.0), drifting(10.0, 4096.0)
+    assert at_0.sums() == later.sums()
+    assert at_0.percentiles() == later.percentiles()
+    assert at_0.percentiles()[TIMES]["p50"].low is not None
+
+
+def test_repetitions_that_are_far_apart_do_not_continue_each_other() -> None:
+    """From ten times their own length on."""
+    found = [drifting(gap) for gap in (0.0, 9.5, 10.0, 20.0)]
+    near, still_near, far, farther = (one.sums()[RATE].estimate for one in found)
+    assert near == still_near != far == farther
+    times = [one.percentiles()[TIMES]["p50"] for one in found]
+    assert times[0] == times[1] != times[2] == times[3]

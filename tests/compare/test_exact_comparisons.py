@@ -138,7 +138,7 @@ def test_a_measurements_own_setting_keeps_it_from_being_compared(
     [
         ({"status": "failed", "reason": "it broke"}, "not-measured", "failed in the {} run: it"),
         ({"estimate": 0.0}, "no-ratio", "the {} run's figure gives no ratio"),
-        ({"estimate": -100.0}, "no-ratio", "the {} run's figure gives no ratio"),
+        ({"estimate": -0.5}, "no-ratio", "the {} run's figure gives no ratio"),
         ({"n": 5}, "few-samples", "too few samples in the {} run: 5; a 95% interval takes at l"),
         ({"ci_low": None}, "no-interval", "no interval in the {} run"),
         ({"ci_low": 0.0}, "no-interval", "no interval in the {} run"),
@@ -280,3 +280,12 @@ def test_tails_vary_on_their_own() -> None:
         calm = [d.detectable for d in found.differences[:8]]
         rest = [d.detectable for d in found.differences[8:]]
         assert max(one or 9 for one in calm) < 0.1 < 0.3 < min(one or 0 for one in rest)
+
+
+def test_an_interval_leaves_out_what_was_there_before() -> None:
+    """Earlier runs had 0.8 and 1.1 times the base: of 0.7, 0.7 / 0.8 is certainly new."""
+    earlier = [synthetic.run([exact(value)]) for value in (80, 110)]
+    (found,) = compared(exact(), exact(70), also=earlier).differences
+    assert found.detectable is not None
+    assert found.low == pytest.approx(0.7 / 1.1 / (1 + found.detectable))
+    assert found.high == pytest.approx(0.7 / 0.8 * (1 + found.detectable))

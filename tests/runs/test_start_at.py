@@ -220,6 +220,43 @@ def test_runs_of_one_host_or_of_other_moments_are_not_together() -> None:
     assert together([one[0], NamedRun("z", other, {})]) == []
 
 
+def test_the_sum_alone_takes_every_host_alone_and_an_overlap_every_hosts_times() -> None:
+    both = [
+        NamedRun("a-both", host_run("a", 12e9), {"triad": [(0.0, 2.0), (3.0, 5.0)]}),
+        NamedRun("b-both", host_run("b", 15e9), {"triad": [(0.0, 1.0), (1.0, 1.5), (9.0, 10.0)]}),
+    ]
+    # A run that was to begin with others, of which there is none, is one alone.
+    other = NamedRun("b-other", host_run("b", 24e9, "2026-05-04T11:00:00+00:00"), {})
+    (group,) = together([*both, other])
+    triad = group.figures[0]
+    assert [h.alone for h in triad.hosts] == [None, pytest.approx(24e9, rel=1e-3)]
+    assert triad.total_alone is None
+    assert [h.overlap for h in triad.hosts] == [1.5 / 4, 1.5 / 2.5]
+    assert [(h.host, h.run, h.late_s) for h in group.hosts] == [
+        ("a", "a-both", None), ("b", "b-both", 2.0),
+    ]  # fmt: skip
+    without = NamedRun("c", host_run("c", 1e9).model_copy(update={"footer": None}), {})
+    (three,) = together([*both, without])
+    assert [h.late_s for h in three.hosts] == [None, 2.0, None]
+    assert [h.overlap for h in three.figures[0].hosts] == [None] * 3
+    empty = NamedRun("b", host_run("b", 1e9), {"triad": [(1.0, 1.0)]})
+    (group,) = together([both[0], empty])
+    assert [h.overlap for h in group.figures[0].hosts] == [0, None]
+
+
+def test_only_what_all_hosts_measured_is_set_side_by_side() -> None:
+    whole, part = host_run("a", 12e9), host_run("b", 15e9)
+    named = [NamedRun("a", whole, {}), NamedRun("b", part, {})]
+    assert [one.kind for one in together(named)[0].figures] == ["bandwidth", "latency"]
+    only = part.model_copy(update={"measurements": part.measurements[1:]})
+    (group,) = together([NamedRun("a", whole, {}), NamedRun("b", only, {})])
+    assert [one.kind for one in group.figures] == ["latency"]
+    failed = [m.model_copy(update={"figures": [], "status": "failed"}) for m in whole.measurements]
+    runs = [run.model_copy(update={"measurements": failed}) for run in (whole, part)]
+    (group,) = together([NamedRun(run.header.host, run, {}) for run in runs])
+    assert group.figures == []
+
+
 def test_the_table_and_the_page_say_what_is_shared_and_that_coherence_is_softwares() -> None:
     text = io.StringIO()
     show_together(Console(file=text, width=200), groups())
