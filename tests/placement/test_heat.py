@@ -18,8 +18,10 @@ from tierscope.model.errors import UserError
 from tierscope.place import heat
 from tierscope.place.allocator import check_rules, environment_for
 from tierscope.place.damon import tree
+from tierscope.place.damon.rules import Rules
 from tierscope.place.damon.status import Region
 from tierscope.place.heat import OTHER, Found, SiteHeat, Stretch, Sums
+from tierscope.place.kernel import KernelError
 from tierscope.report.heat import heat_json
 
 MIB = 1 << 20
@@ -123,6 +125,126 @@ def test_the_hottest_stay_as_far_as_they_fit() -> None:
 def test_without_a_capacity_what_gets_few_accesses_goes() -> None:
     seen = found(site("hot", 10, 990), site("idle", 50, 0), site("cool", 100, 9), site("w", 9, 20))
     assert [one.name for one in heat.cold(seen, None)] == ["cool", "idle"]
+
+
+def test_shares_and_sizes_just_at_the_bounds() -> None:
+    """1% of the accesses goes, as does what no longer fits; what fits exactly stays."""
+    seen = found(site("hot", 10, 99), site("cold", 100, 1))
+    assert [one.name for one in heat.cold(seen, None)] == ["cold"]
+    assert heat.cold(found(site("hot", 10, 98), site("cold", 100, 2)), None) == []
+    assert [one.name for one in heat.cold(seen, 10)] == ["cold"]
+    assert heat.cold(seen, 110) == []
+    many = [site(f"f{n}", n, 0) for n in range(70)]
+    assert [one.bytes for one in heat.cold(found(*many), None)] == [*range(69, 5, -1)]
+
+
+def test_memory_that_has_grown_by_a_twentieth_is_not_yet_looked_at_anew() -> None:
+    """Of a process's memory that got smaller, nothing is taken from what the rest grew."""
+    before = {1: [Stretch(0, 95, 1, "a"), Stretch(100, 1000, 1, "b")]}
+    assert not heat.has_moved(before, {1: [Stretch(0, 100, 1, "a")]})
+    assert heat.has_moved(before, {1: [Stretch(0, 101, 1, "a")]})
+    assert heat.has_moved(before, {1: [Stretch(0, 101, 1, "a"), Stretch(100, 110, 1, "b")]})
+    assert heat.has_moved(before, {1: [Stretch(1, 95, 1, "a")]})
+
+
+def test_of_functions_as_hot_the_larger_one_is_first_then_by_name() -> None:
+    sums = Sums()
+    sizes = ((0, 5, "c"), (10, 9, "a"), (20, 5, "b"), (30, 9, OTHER))
+    stretches = [Stretch(at, at + 10, size, name) for at, size, name in sizes]
+    sums.add_memory({1: stretches, 2: [Stretch(0, 10, 2, OTHER)], 3: [Stretch(0, 10, 4, "c")]})
+    sums.add_memory({1: [Stretch(0, 10, 1, "c")]})
+    seen = sums.found()
+    assert [(one.name, one.bytes, one.resident) for one in seen.sites] == [
+        ("a", 9, 9), ("c", 9, 10), ("b", 5, 5),
+    ]  # fmt: skip
+    assert (seen.other.bytes, seen.processes, seen.looks) == (11, 2, 2)
+    assert [one.rate for one in seen.sites] == [0, 0, 0]
+    assert (SiteHeat("x").rate, SiteHeat("x").working, seen.share(seen.other)) == (0, 0, 0)
+
+
+def test_other_mappings_are_looked_at_from_a_mebibyte_on(tmp_path: Path) -> None:
+    kernel = FakeKernel(tmp_path / "root")
+    folder = Path(f"{kernel.root}/proc/7")
+    folder.mkdir(parents=True)
+    (folder / "smaps").write_text(SMAPS.replace("4 kB", "1020 kB").replace("600000-00601", "600-7"))
+    (tmp_path / "7").write_text("10000000 10400000 f\n10400001 20100000 g\nno arena\n")
+    (stretches,) = heat.layout_of(kernel, tmp_path, [7]).values()
+    assert [(one.start, one.site) for one in stretches] == [
+        (0x400000, OTHER), (0x10000000, "f"), (0x20000000, "g"),
+    ]  # fmt: skip
+
+
+def test_names_with_spaces_or_the_sign_of_a_comment_are_quoted() -> None:
+    text = heat.rules_text([site(name, 1, 0) for name in ("a b", "a#b", "ab")], "0,2")
+    assert text == 'arena slow 0,2\nsite "a b" -> slow\nsite "a#b" -> slow\nsite ab -> slow\n'
+
+
+class Tiered:
+    """Takes rules, and fails where a test says so."""
+
+    def __init__(self) -> None:
+        self.targets: list[list[int | None]] = []
+        self.fails = False
+
+    def run(self, rules: Rules, _content: object) -> None:
+        if self.fails:
+            raise KernelError("no such process", 3)
+        self.targets.append([one.contexts[0].targets[0].pid for one in rules.kdamonds])
+
+
+def observed(
+    monkeypatch: pytest.MonkeyPatch, kernel: FakeKernel, layouts: list[heat.Layout],
+    tiered: Tiered, ended: int = 0,
+) -> Found:  # fmt: skip
+    """What is found of these layouts, one at each look; a process may have ended meanwhile."""
+
+    def regions(_kernel: object, kdamond: int, _context: int) -> list[Region]:
+        if tiered.targets[-1][kdamond] == ended:
+            raise KernelError("it is gone", 3)
+        return [Region(0, 0, 10**6, 10, 0)]
+
+    left = [*layouts]
+    monkeypatch.setattr(heat, "layout_of", lambda *_: left.pop(0))
+    monkeypatch.setattr(heat.status, "regions_of", regions)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return heat.observe(kernel, tiered, 1, Path(), lambda: bool(left))  # type: ignore[arg-type]
+
+
+def test_damon_begins_anew_only_where_memory_is_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kernel, tiered = FakeKernel(tmp_path / "root"), Tiered()
+    one, grown = {5: [Stretch(0, 100, 50, "f")]}, {5: [Stretch(0, 101, 60, "f")]}
+    two = {5: [Stretch(0, 100, 50, "f")], 6: [Stretch(0, 100, 40, "g")]}
+    seen = observed(monkeypatch, kernel, [{}, one, one, grown, two, {}, two], tiered)
+    assert tiered.targets == [[5], [5, 6]]
+    assert (seen.looks, seen.processes) == (5, 2)
+    assert {(s.name, s.bytes, s.resident, s.accessed) for s in seen.sites} == {
+        ("f", 60, 260, 130), ("g", 40, 80, 40),
+    }  # fmt: skip
+
+
+def test_a_process_that_ended_is_left_out_of_a_look(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kernel, tiered = FakeKernel(tmp_path / "root"), Tiered()
+    two = {5: [Stretch(0, 100, 50, "f")], 6: [Stretch(0, 100, 40, "g")]}
+    seen = observed(monkeypatch, kernel, [two, two], tiered, ended=5)
+    assert ([one.name for one in seen.sites], seen.looks) == (["g"], 2)
+    alone = observed(monkeypatch, kernel, [{5: two[5]}], Tiered(), ended=5)
+    assert (alone.sites, alone.looks) == ([], 0)
+
+
+def test_that_damon_cannot_look_is_an_error_unless_a_process_has_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kernel, tiered = FakeKernel(tmp_path / "root"), Tiered()
+    tiered.fails = True
+    layout = {5: [Stretch(0, 100, 50, "f")]}
+    assert observed(monkeypatch, kernel, [layout, layout], tiered).looks == 0
+    (Path(kernel.root) / "proc/5").mkdir(parents=True)
+    with pytest.raises(KernelError):
+        observed(monkeypatch, kernel, [layout], tiered)
 
 
 def test_the_library_takes_the_proposed_rules(tmp_path: Path) -> None:

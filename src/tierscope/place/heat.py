@@ -179,10 +179,9 @@ def has_moved(before: Layout, now: Layout) -> bool:
     known = {pid: {one.start: one.end for one in stretches} for pid, stretches in before.items()}
     total = sum(one.end - one.start for stretches in now.values() for one in stretches)
     new = sum(
-        one.end - max(one.start, known[pid].get(one.start, one.start))
+        max(0, one.end - known[pid].get(one.start, one.start))
         for pid, stretches in now.items()
         for one in stretches
-        if known[pid].get(one.start, one.start) < one.end
     )
     return new > _GROWTH * total
 
