@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from tests import synthetic
-from tests.compare.test_compare import against
 
+from tierscope.analysis.compare import compare
 from tierscope.model.comparison import Comparison
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Imported, Measurement, Run
@@ -34,6 +34,10 @@ def exact(value: float = 100.0, number: int = 0, **changes: Any) -> Measurement:
     """The same with an interval that is hardly wider than the figure."""
     ends = {"ci_low": value * (1 - 1e-6), "ci_high": value * (1 + 1e-6)}
     return measured(value, number, **{**ends, **changes})
+
+
+def against(base: Run, new: Run, tolerance: float = 0.02, **more: Any) -> Comparison:
+    return compare(("base", base), ("new", new), tolerance, **more)
 
 
 def compared(
