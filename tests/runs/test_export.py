@@ -210,7 +210,7 @@ def test_parquet_tables_keep_lists(tmp_path: Path) -> None:
     content, count, _ = table_bytes(written(tmp_path), "parquet")
     table = tmp_path / "table.parquet"
     table.write_bytes(content)
-    found = duckdb.sql(f"SELECT id, samples, cpus FROM '{table}'").fetchall()
+    found = duckdb.execute(f"SELECT id, samples, cpus FROM '{table}'").fetchall()
     assert (count, found) == (
         3, [("early", [], [0, 1]), ("=a", [5.0, 7.5], [0, 1]), ("=a", None, [0, 1])]
     )  # fmt: skip
