@@ -2,6 +2,7 @@
 
 from random import Random
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -110,3 +111,66 @@ def test_evidence_of_repetitions_adds_up() -> None:
     assert energy is not None
     assert (energy.seconds, energy.readings) == (4.0, 200)
     assert [(d.name, d.joules, d.idle_w) for d in energy.domains] == [("package 0", 300.0, 70.0)]
+
+
+def uneven(joules: float, seconds: float, rates: list[float | None], **more: Any) -> Repetition:
+    """A repetition whose samples took 1 s, 3 s, ... each."""
+    one = repetition([domain("package 0", joules, 10.0)], seconds, **more)
+    series = one.series[0].model_copy(
+        update={
+            "starts": [float(n * n) for n in range(len(rates))],
+            "durations": [2.0 * n + 1 for n in range(len(rates))],
+            "columns": [Column(metric="bandwidth", values=rates)],
+        }
+    )
+    return one.model_copy(update={"series": [series]})
+
+
+def test_the_interval_is_that_of_a_ratio_of_sums() -> None:
+    """100 J in 1 s and 140 J in 3 s: 60 W, and each is 40 J off: sqrt(2 x 2 x 40^2) / 4 = 20 W,
+    times Student's 12.706 of two repetitions."""
+    found = by_name([uneven(100, 1, [1e9]), uneven(140, 3, [1e9])])
+    power, above = found["power", ""], found.get(("power_above_idle", ""))
+    assert power.estimate == pytest.approx(60)
+    assert power.ci_low == pytest.approx(60 - 254.12, rel=1e-4)
+    assert power.ci_high == pytest.approx(60 + 254.12, rel=1e-4)
+    assert above is None, "its interval reaches below 0"
+
+
+def test_bits_are_those_of_the_mean_rate_over_the_samples_time() -> None:
+    """1 GB/s for 1 s and 5 GB/s for 3 s are 4 GB/s; a sample without a rate counts as the rest."""
+    for rates in ([1e9, 5e9], [1e9, 5e9, None]):
+        found = by_name([uneven(100, 2, rates)])
+        assert found["energy_per_bit", ""].estimate == pytest.approx((100 - 20) / (4e9 * 2 * 8))
+    unknown = by_name([uneven(100, 2, [None, None]), uneven(100, 2, [1e9, 5e9])])
+    assert ("energy_per_bit", "") not in unknown
+    assert ("power_above_idle", "") in unknown
+
+
+@pytest.mark.parametrize(("joules", "told"), [(19.0, False), (20.0, False), (21.0, True)])
+def test_one_repetition_tells_what_is_above_idle_by_its_estimate(joules: float, told: bool) -> None:
+    figures, notes = energy_figures([uneven(joules, 2, [1e9])])
+    assert [one.metric for one in figures][1:-1] == (
+        ["power_above_idle", "energy_per_bit"] if told else []
+    )
+    assert bool(notes) is not told
+
+
+def test_a_domain_counts_where_all_repetitions_have_it_and_its_idle_power() -> None:
+    both = [domain("package 0", 200.0, 60.0), domain("package 1", 100.0, 20.0)]
+    found = by_name([repetition(both), repetition(both[:1])])
+    assert {part for _, part in found} == {"", "package 0"}
+    assert found["power", ""].estimate == pytest.approx((300 + 200) / 4)
+    one_unknown = by_name([repetition([both[0], domain("package 1", 100.0, None)])] * 2)
+    assert {metric for metric, _ in one_unknown} == {"power"}
+    beside = by_name([repetition([both[0], domain("psys", 500.0, None, summed=False)])] * 2)
+    assert beside["power_above_idle", ""].estimate == pytest.approx(40)
+    sometimes = by_name([repetition(both[:1]), repetition([domain("package 0", 200.0, None)])])
+    assert {metric for metric, _ in sometimes} == {"power"}
+
+
+def test_counters_that_stood_still_give_no_power_of_the_whole() -> None:
+    still = [domain("package 0", 0.0, 0.0), domain("psys", 50.0, None, summed=False)]
+    found = by_name([repetition(still), repetition([domain("package 0", 9.0, 0.0), still[1]])])
+    assert set(found) == {("power", "package 0"), ("power", "psys")}
+    assert energy_figures([repetition([])]) == ([], [])
