@@ -13,7 +13,16 @@ from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
-from tierscope.analysis.cost import GOALS, Placement, Value, beaten_by, goal_of, priced
+from tierscope.analysis.cost import (
+    GOALS,
+    Placement,
+    Value,
+    beaten_by,
+    goal_of,
+    memory_latency,
+    on_slow,
+    priced,
+)
 from tierscope.model.errors import UserError
 from tierscope.model.price import GIB
 from tierscope.model.run import Measurement, Run
@@ -329,3 +338,154 @@ def test_runs_of_several_machines_are_refused(tmp_path: Path) -> None:
     done = tierscope("cost", str(tmp_path / "prices.yaml"), *files)
     assert done.returncode == 2
     assert "the runs are of several machines, one and two" in done.stderr
+
+
+def value(estimate: float, low: float | None = None, high: float | None = None) -> Value:
+    return Value("", estimate, estimate if low is None else low, estimate if high is None else high)
+
+
+def placed(name: str, price: float, **goals: Value) -> Placement:
+    return Placement(name, "", (), price, 2 * GIB, **goals)  # type: ignore[arg-type]
+
+
+def test_a_unit_costs_most_where_the_rate_is_at_its_low_end() -> None:
+    one = placed("a", 1000)
+    assert one.per_gib == 500
+    assert one.per(value(200, 100, 400), 2) == (10, 5, 20)
+
+
+@pytest.mark.parametrize(
+    ("price", "other", "beats"),
+    [
+        (99, value(21, 16, 25), True),  # above 10 to 15
+        (99, value(21, 15, 25), False),
+        (100, value(21, 16, 25), True),
+        (101, value(21, 16, 25), False),
+        (99, value(12, 1, 99), True),  # as good, and cheaper
+        (100, value(12, 1, 99), False),
+        (99, value(13, 1, 99), False),
+    ],
+)
+def test_a_placement_is_beaten_beyond_both_intervals(
+    price: float, other: Value, beats: bool
+) -> None:
+    own, better = (
+        placed("own", 100, bandwidth=value(12, 10, 15)),
+        placed("b", price, bandwidth=other),
+    )
+    found = beaten_by(own, [own, better, placed("bare", 1)], "bandwidth")
+    assert found is (better if beats else None)
+
+
+def test_of_latencies_the_shorter_beats_and_the_cheapest_is_named() -> None:
+    own = placed("own", 100, latency=value(100, 90, 110))
+    others = [placed(str(price), price, latency=value(80, 70, 89)) for price in (60, 50, 70)]
+    assert beaten_by(own, [own, *others], "latency") is others[1]
+    near = placed("near", 50, latency=value(80, 70, 90))
+    assert beaten_by(own, [own, near], "latency") is None
+    longer = placed("longer", 50, latency=value(300, 290, 310))
+    assert beaten_by(own, [own, longer], "latency") is None
+    assert beaten_by(placed("bare", 1), [own], "latency") is None
+    assert beaten_by(own, [own, placed("half", 50)], "capacity") is not None
+
+
+def test_memory_that_may_be_slow_is_the_least_accessed_of_each_byte() -> None:
+    """Of 100 accesses, 1 goes to 500 bytes, 2 to 50 and 97 to 10: 1% is 99 x 100 + 300 ns."""
+    pieces = [(10.0, 97.0), (50.0, 2.0), (100.0, 0.0), (500.0, 1.0), (0.0, 0.0)]
+    found = on_slow(pieces, (100, 300))
+    assert [(one.share, one.bytes) for one in found] == [
+        (0.0, 100), (0.01, 600), (0.02, 600), (0.05, 650), (0.1, 650), (0.2, 650),
+    ]  # fmt: skip
+    assert [one.latency_ns for one in found[:4]] == pytest.approx([100, 102, 102, 106])
+    assert [one.slowdown for one in found[:4]] == pytest.approx([0, 0.02, 0.02, 0.06])
+    (first, *_) = on_slow(pieces, None)
+    assert (first.latency_ns, first.slowdown) == (None, None)
+    assert on_slow([(10, 0)], (100, 300)) == []
+
+
+def test_less_than_a_byte_is_as_a_byte() -> None:
+    """Half a byte with 3 accesses is not denser than 4 accesses a byte."""
+    found = on_slow([(1.0, 4.0), (0.5, 3.0), (1.0, 93.0)], None)
+    assert [one.bytes for one in found] == [0, 0, 0, 0.5, 1.5, 1.5]
+
+
+def of_run(*measurements: Measurement, text: str = PRICES, **header: Any) -> dict[str, Placement]:
+    found = priced(parse_prices(text, "p.yaml"), [synthetic.run([*measurements], **header)], "read")
+    return {one.name: one for one in found}
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({}, True),
+        ({"array_b": "node:1"}, False),
+        ({"array_c": "node:1"}, False),
+        ({"beside": "another stream"}, False),
+        ({"writer": 3}, False),
+        ({"operation": None, "mix": "100:0"}, True),
+        ({"operation": None, "mix": "0:100"}, False),
+    ],
+)
+def test_bandwidth_is_of_data_that_is_all_on_the_tier(
+    changes: dict[str, Any], counts: bool
+) -> None:
+    found = of_run(measured("node:0", 200e9, **changes))["DDR5"]
+    assert (found.bandwidth is not None) is counts
+
+
+def test_a_gpu_counts_for_its_own_memory_only() -> None:
+    text = PRICES.replace("node:2", "gpu:0").replace("    capacity: 128g\n", "")
+    own, other = (
+        measured(target, 1e12).model_copy(update={"initiator": "gpu:0"})
+        for target in ("gpu:0", "node:0")
+    )
+    found = of_run(own, other, text=text)
+    assert found["CXL"].bandwidth is not None
+    assert found["CXL"].capacity == 24 * GIB
+    assert found["DDR5"].bandwidth is None
+
+
+def test_a_figure_is_described_and_has_its_interval_or_is_exact() -> None:
+    asked = measured("node:0", 200e9, order="random", threads=1)
+    exact = synthetic.changed(asked, estimate=5.0, ci_low=None, ci_high=None)
+    found = of_run(exact)["DDR5"].bandwidth
+    assert found is not None
+    assert (found.what, found.low, found.high) == ("read, random, 1 thread", 5, 5)
+    ended = synthetic.changed(asked, estimate=5.0, ci_low=4.0, ci_high=7.0)
+    found = of_run(ended)["DDR5"].bandwidth
+    assert found is not None
+    assert (found.low, found.high) == (4, 7)
+    plain = of_run(measured("node:0", 200e9, threads=None))["DDR5"].bandwidth
+    assert plain is not None
+    assert plain.what == "read"
+    keys = measured("node:0", 1e6, "operations", "1/s", structure="btree", keys=65536)
+    assert [one.what for one in of_run(keys)["DDR5"].operations] == ["ops, btree, 65,536 keys"]
+
+
+def test_pages_over_tiers_are_listed_where_something_was_measured_of_them() -> None:
+    both = measured("node:0,2@1:3", 240e9)
+    assert [*of_run(both)] == ["DDR5", "CXL", "1:3 on DDR5, CXL"]
+    assert of_run(both)["1:3 on DDR5, CXL"].capacity == pytest.approx(128 * GIB / 0.75)
+    assert [*of_run(measured("node:0,2@1:3", 240e9, operation="write"))] == ["DDR5", "CXL"]
+    assert [*of_run(measured("node:0,2", 240e9))] == ["DDR5", "CXL", "1:1 on DDR5, CXL"]
+
+
+def test_the_lowest_latency_of_a_node_is_its_nearest_cpus() -> None:
+    chases = [
+        measured(target, ns, "latency", "ns", order="random").model_copy(
+            update={"initiator": f"node:{n}"}
+        )
+        for n, target, ns in ((0, "node:2", 300.0), (1, "node:2", 200.0), (0, "node:1", 90.0))
+    ]
+    chases = [synthetic.changed(m, estimate=round(m.estimate or 0, -1)) for m in chases]
+    run = synthetic.run(chases)
+    assert [memory_latency(run, node) for node in (2, 1, 0)] == [200, 90, None]
+
+
+def test_how_large_a_tier_is_says_the_first_run_that_knows() -> None:
+    text = PRICES.replace("    capacity: 128g\n", "")
+    runs = [synthetic.run([], topology=topology) for topology in (None, synthetic.topology())]
+    found = {one.name: one.capacity for one in priced(parse_prices(text, "p.yaml"), runs, "read")}
+    assert found == {"DDR5": 256 * GIB, "CXL": 128 * GIB}
+    with pytest.raises(UserError, match="tier 'DDR5': no run says how large node:0 is"):
+        priced(parse_prices(text, "p.yaml"), runs[:1], "read")
