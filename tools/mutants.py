@@ -53,6 +53,7 @@ FOLDERS = {
 FURTHER: dict[str, tuple[str, ...]] = {
     "analysis/change": ("tests/compare/test_compare.py",),
     "fleet/check": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
+    "fleet/gather": ("tests/fleet/test_together.py",),
     "fleet/host": ("tests/fleet/test_fleet_run.py",),
     "fleet/index": ("tests/fleet/test_fleet_run.py",),
     "fleet/outliers": ("tests/fleet/test_fleet_gather.py",),
