@@ -114,3 +114,60 @@ def test_a_measured_run_becomes_a_timeline(tmp_path: Path) -> None:
             assert event["dur"] >= 0
             assert event["ts"] >= ends.get(event["tid"], 0.0) - 1e-3  # of a float's rounding
             ends[event["tid"]] = event["ts"] + event["dur"]
+
+
+def test_the_process_and_its_tracks_have_names_in_order(tmp_path: Path) -> None:
+    file = run_of(
+        tmp_path,
+        repetition("b", 0.25, series("windows", [0.0], [0.5])),
+        repetition("none", None, series("windows", [0.0], [0.5])),
+        repetition("a", 0.0, series("windows", [0.0], [0.5])),
+    )
+    text, count = trace_events(file)
+    made = json.loads(text)
+    assert count == 2
+    assert text.endswith("}\n")
+    assert made["otherData"] == {"run": "synthetic", "started": "2026-01-05T14:03:07+00:00"}
+    named = [event for event in made["traceEvents"] if event["ph"] == "M"]
+    assert named == made["traceEvents"][: len(named)]
+    assert all(event["pid"] == 1 for event in made["traceEvents"])
+    # The second repetition begins before the first one ends.
+    tracks = ("repetitions", "a: windows", "repetitions", "b: windows")
+    assert [(event["name"], event["tid"], event["args"]) for event in named[1:]] == [
+        entry
+        for number, name in enumerate(tracks)
+        for entry in (
+            ("thread_name", number, {"name": name}),
+            ("thread_sort_index", number, {"sort_index": number}),
+        )
+    ]
+    assert (named[0]["name"], named[0]["tid"]) == ("process_name", 0)
+    assert named[0]["args"] == {"name": "tierscope synthetic on node017"}
+
+
+def test_what_a_repetition_and_a_sample_say(tmp_path: Path) -> None:
+    lost = {**series("windows", [0.0, 0.1], [0.1, 0.1]), "lost": [0.0, 0.25]}
+    lost["columns"].append({"metric": "iops", "part": "", "values": [7.0, 8.0]})
+    evidence = {"gpus": [{"gpu": 1, "name": "A", "samples": 3}], "isa": "avx2"}
+    _, events = events_of(run_of(tmp_path, repetition("a", 0.0, lost, **evidence)))
+    assert [event["args"] for event in events] == [
+        {"fresh": True, "interrupted": False, "gpus": evidence["gpus"]},
+        {"bandwidth a (B/s)": 1e9, "iops (1/s)": 7.0, "lost share": 0.0},
+        {"bandwidth a (B/s)": 2e9, "iops (1/s)": 8.0, "lost share": 0.25},
+    ]
+
+
+def test_a_repetition_begins_with_the_first_sample_of_any_series(tmp_path: Path) -> None:
+    of = (
+        series("empty", [], []), series("late", [5.5, 5.25], [0.125, 0.125]),
+        series("early", [5.0], [0.5]),
+    )  # fmt: skip
+    _, events = events_of(run_of(tmp_path, repetition("a", 2.0, *of)))
+    assert [(event["name"], event["ts"]) for event in events] == [
+        ("a", 2e6), ("late", 2.5e6), ("late", 2.25e6), ("early", 2e6)
+    ]  # fmt: skip
+
+
+def test_a_repetition_without_samples_is_there(tmp_path: Path) -> None:
+    tracks, events = events_of(run_of(tmp_path, repetition("a", 1.0, series("empty", [], []))))
+    assert (list(tracks), len(events)) == (["repetitions"], 1)
