@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.files import Files
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.place import weights
+from tierscope.place import saved_state, weights
 from tierscope.place.features import WEIGHTS
 from tierscope.place.weights import Table, apply, commands, read_table, revert
 
@@ -188,3 +189,117 @@ def test_no_difference_is_only_between_equal_tables(
     common = {node: two.get(node, 1) for node in one}
     differences = Table(one).differences(Table(common))
     assert (differences == []) == (one == common)
+
+
+def test_a_difference_is_said_from_what_was_to_what_is() -> None:
+    was, now = Table({0: 3, 1: 2, 2: 1}, "auto", True), Table({0: 1, 2: 1, 7: 9}, "auto", False)
+    assert was.differences(now) == [
+        "node 0 has 1, not 3", "node 1 has none, not 2", "the automatic mode is off, not on",
+    ]  # fmt: skip
+    assert Table({}, "auto").differences(Table({}, "auto", True)) == [
+        "the automatic mode is on, not off"
+    ]
+    assert weights.table_words({2: 1, 0: 3}) == "node 0: 3, node 2: 1"
+
+
+def test_the_weights_of_nodes_are_1_where_the_kernel_has_none(tmp_path: Path) -> None:
+    assert not weights.has_table(str(tmp_path))
+    assert not weights.may_write(str(tmp_path))
+    made = Kernel(tmp_path, "auto", {0: 5, 1: 3})
+    assert weights.has_table(str(tmp_path))
+    assert weights.may_write(str(tmp_path))
+    assert weights.kernel_weights((1, 9, 0), Files(str(tmp_path))) == (3, 1, 5)
+    for said, auto in (("true", 1), ("1", 1), ("y", 1), ("Y", 1), ("false", 0), ("0", 0)):
+        made.put("auto", said)
+        assert read_table(str(tmp_path)) == Table({0: 5, 1: 3, 2: 1}, "auto", bool(auto))
+
+
+def test_a_weight_that_something_else_writes_is_said_and_all_is_restored(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, before = str(kernel.root), kernel.contents()
+
+    def other(path: str, text: str, below: str) -> None:
+        kernel.write(path, "9" if path.endswith("node2") and text == "4" else text, below)
+
+    monkeypatch.setattr(weights, "_write", other)
+    with pytest.raises(UserError) as refused:
+        apply({0: 3, 2: 4}, root)
+    assert str(refused.value) == (
+        "node 2 has the weight 9 after 4 was written; something else writes it"
+    )
+    assert refused.value.exit_code is ExitCode.SOMETHING_FAILED
+    assert kernel.contents() == before
+    assert revert(root) is None
+
+
+def test_what_fails_after_a_first_change_keeps_what_was_there_before_that(kernel: Kernel) -> None:
+    root, before = str(kernel.root), kernel.contents()
+    apply({0: 3}, root)
+    with_first = kernel.contents()
+    kernel.broken = {"node1"}
+    with pytest.raises(UserError):
+        apply({0: 7, 1: 2}, root)
+    kernel.broken = set()
+    assert kernel.contents()["node0"] == with_first["node0"]
+    assert revert(root) is not None
+    assert kernel.contents() == before
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EACCES, "Permission denied; run it as root"),
+        (errno.EPERM, "Operation not permitted; run it as root"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+@pytest.mark.parametrize("name", ["node0", "auto"])
+def test_a_write_that_is_refused_says_what_would_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, said: str, name: str
+) -> None:
+    made = Kernel(tmp_path, "auto", {0: 5, 1: 5, 2: 2})
+
+    def refuse(path: str, text: str, root: str) -> None:
+        if path.endswith(name) and text in ("3", "true"):
+            raise OSError(number, os.strerror(number))
+        made.write(path, text, root)
+
+    monkeypatch.setattr(weights, "_write", refuse)
+    with pytest.raises(UserError) as refused:
+        apply({0: 3}, str(tmp_path))
+    assert str(refused.value) == f"{WEIGHTS}/{name} cannot be written: {said}"
+    assert refused.value.exit_code is ExitCode.SOMETHING_FAILED
+
+
+def test_what_is_restored_is_what_is_still_there(kernel: Kernel) -> None:
+    """A node that went offline has no weight, and is named; a mode that was off goes off again."""
+    root = str(kernel.root)
+    if kernel.mode:
+        kernel.put(kernel.mode, "false")
+    apply({0: 3}, root)
+    (kernel.folder / "node2").unlink()
+    weight = read_table(root).weights
+    if kernel.mode:
+        kernel.put(kernel.mode, "true")
+    found = revert(root)
+    assert found is not None
+    table, differences = found
+    assert table == Table({0: 5 if kernel.mode else 1, 1: weight[1]}, kernel.mode, False)
+    assert differences == [f"node 2 has none, not {2 if kernel.mode else 1}"]
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"weights": {"a": 1}, "mode": "", "auto": False},
+        {"weights": {"0": None}, "mode": "", "auto": False},
+        {"weights": [1], "mode": "", "auto": False},
+        {"weights": {"0": 1}, "auto": False},
+    ],
+)
+def test_a_saved_table_that_is_none_is_refused(tmp_path: Path, saved: dict[str, object]) -> None:
+    Kernel(tmp_path, "")
+    saved_state.save("weights", saved, tmp_path)
+    with pytest.raises(UserError, match="weights"):
+        revert(str(tmp_path))
