@@ -1,6 +1,7 @@
 """Kept runs: listed, tagged, asked in SQL, exported."""
 
 import csv
+import fcntl
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from tests import synthetic
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
+from tierscope.model.run import Footer, Imported, ImportedFile
 from tierscope.runs.export import prometheus_text, table_bytes
+from tierscope.runs.history import Entry, entries, run_files, set_tags
 from tierscope.runs.query import TABLES, query
 
 
@@ -251,3 +254,134 @@ def test_a_query_s_json_has_no_nan_and_loses_no_column(kept: Path) -> None:
     assert json.loads(done.stdout) == {"rows": [{"x": None, "y": [None]}]}
     done = do("query", "select 1 as a, 2 as a", "--json")
     assert "two columns are called 'a'" in str(done.exception)
+
+
+def footer(measured: int = 0, skipped: int = 0, failed: int = 0, **more: Any) -> Footer:
+    counts = {"measured": measured, "skipped": skipped, "failed": failed}
+    values = {"finished": "x", "interrupted": False, **counts, **more}
+    return Footer.model_validate(values)
+
+
+def entry(file: Path) -> Entry:
+    (found,) = [one for one in entries(file.parent) if one.path == str(file)]
+    return found
+
+
+def with_lines(file: Path, *lines: str) -> Path:
+    with file.open("a") as end:
+        end.writelines(f"{line}\n" for line in lines)
+    return file
+
+
+def test_an_entry_is_what_the_two_ends_of_a_file_tell(tmp_path: Path) -> None:
+    imported = Imported(
+        format="f", program="other 2", files=[ImportedFile(name="x", sha256="0" * 64)]
+    )
+    run = synthetic.run([], imported=imported, emulated=True, plan={"measurements": [{"id": "a"}]})
+    file = synthetic.write(run, tmp_path / "one.jsonl")
+    set_tags(file, ["t"], [])
+    assert entry(file) == Entry(
+        name="one", path=str(file), tags=["t"], host="node017", cpu="Example 9000",
+        started="2026-01-05T14:03:07+00:00", emulated=True, imported="other 2", planned=1,
+        measured=0, state="complete",
+    )  # fmt: skip
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert entry(file).state == "complete", "an editor wrote its mark before the header"
+    file.write_text("no run\n")
+    assert entry(file) == Entry(name="one", path=str(file), tags=["t"], state="unreadable")
+
+
+@pytest.mark.parametrize(
+    ("lines", "state", "measured", "planned"),
+    [
+        ([], "cut", None, 3),
+        ([footer(1, 1)], "complete", 1, 3),
+        ([footer(2, 3, 4)], "complete", 2, 9),
+        ([footer(2, interrupted=True)], "interrupted", 2, 3),
+        ([footer(1), footer(2)], "complete", 2, 3),
+        ([footer(1), '{"record":"later","x":1}'], "complete", 1, 3),
+        ([footer(1), '{"record":"later","x":1}', ""], "complete", 1, 3),
+        ([footer(1), '{"record":"measur'], "cut", None, 3),
+        ([footer(1), synthetic.Maker().make("latency", "node:0", "node:0", {}, 9.0, "ns")], "cut",
+         None, 3),
+        # What is before a footer may be longer than what is read of a file's end.
+        (["x" * 9000, footer(1)], "complete", 1, 3),
+        ([footer(1), f'{{"record":"later","x":"{"x" * 9000}"}}'], "cut", None, 3),
+    ],
+)  # fmt: skip
+def test_the_last_record_says_how_a_run_ended(
+    tmp_path: Path, lines: list[Any], state: str, measured: int | None, planned: int
+) -> None:
+    plan = {"measurements": [{"id": name} for name in "abc"]}
+    file = synthetic.write(synthetic.run([], finished=False, plan=plan), tmp_path / "r.jsonl")
+    with_lines(file, *(one if isinstance(one, str) else one.model_dump_json() for one in lines))
+    found = entry(file)
+    assert (found.state, found.measured, found.planned) == (state, measured, planned)
+
+
+def test_runs_are_listed_by_time_and_name(tmp_path: Path) -> None:
+    for name, hour in (("c", 1), ("b", 3), ("a", 3), ("d", 2)):
+        run = synthetic.run([], started=f"2026-01-05T0{hour}:00:00+00:00")
+        synthetic.write(run, tmp_path / f"{name}.jsonl")
+    (tmp_path / "e.jsonl").mkdir()
+    (tmp_path / "f.json").touch()
+    assert [one.name for one in entries(tmp_path)] == ["c", "d", "a", "b"]
+    assert [path.name for path in run_files(tmp_path)] == [f"{name}.jsonl" for name in "abcd"]
+
+
+def test_a_folder_of_runs_that_is_none_or_closed(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(run_files()) == 3
+    with pytest.raises(UserError, match=r"^--in: '.*none' is not a directory$"):
+        run_files(tmp_path / "none")
+    monkeypatch.setattr(os, "access", lambda _path, how: how != os.R_OK | os.X_OK)
+    with pytest.raises(UserError, match=r"^the directory '.*runs' cannot be read; name another"):
+        run_files()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new"))
+    assert run_files() == []
+
+
+def test_tags_are_a_list_in_which_each_is_once(tmp_path: Path) -> None:
+    run, file = tmp_path / "r.jsonl", tmp_path / "r.tags"
+    assert set_tags(run, [], []) == []
+    assert not file.exists()
+    assert set_tags(run, ["b", "a", "b", "x" * 40], []) == ["b", "a", "x" * 40]
+    assert set_tags(run, ["c", "a"], ["b", "x" * 40]) == ["a", "c"]
+    assert file.read_text() == "a\nc\n"
+    assert set_tags(run, [], []) == ["a", "c"]
+    with pytest.raises(UserError, match=r"^run 'r' has no tag 'b'; it has a, c$"):
+        set_tags(run, ["d"], ["b"])
+    assert file.read_text() == "a\nc\n"
+    assert set_tags(run, ["c"], ["a", "c"]) == []
+    assert not file.exists()
+    with pytest.raises(UserError, match=r"^run 'r' has no tag 'b'; it has none$"):
+        set_tags(run, [], ["b"])
+
+
+@pytest.mark.parametrize(("others", "found"), [(None, ["mine"]), ("theirs\n", ["theirs", "mine"])])
+def test_tags_that_others_change_meanwhile_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: str | None, found: list[str]
+) -> None:
+    """The file goes, or another one comes, just before it is locked: the new one is locked too."""
+    run, file = tmp_path / "r.jsonl", tmp_path / "r.tags"
+    file.write_text("old\n")
+    lock = fcntl.flock
+    locked: list[int] = []
+
+    def changed_before(descriptor: int, how: int) -> None:
+        locked.append(how)
+        if len(locked) == 1:
+            file.unlink()
+            if others:
+                file.write_text(others)
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", changed_before)
+    assert set_tags(run, ["mine"], []) == found
+    assert locked == [fcntl.LOCK_EX] * 2
+
+
+def test_tags_that_cannot_be_written_are_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"/none/r\.tags cannot be written: No such file"):
+        set_tags(tmp_path / "none/r.jsonl", ["a"], [])
