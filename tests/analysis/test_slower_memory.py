@@ -230,6 +230,9 @@ def test_gains_of_tiers_lie_in_their_ranges(peak: float, ns: float, rate: float)
         ("+0ns", 0, None, True),
         ("250ns,24GiB/s", 250, 24 * 2.0**30, False),
         ("1000us,500MB/s", 1e6, 5e8, False),
+        ("1ns,1MiB/s", 1, 2.0**20, False),
+        ("1ns,0.5TiB/s", 1, 2.0**39, False),
+        ("1ns,1000TB/s", 1, 1e15, False),
     ],
 )
 def test_tiers_are_stated(text: str, ns: float, rate: float | None, added: bool) -> None:
@@ -253,6 +256,8 @@ def test_tiers_are_stated(text: str, ns: float, rate: float | None, added: bool)
         ("2000us", "'2000us': 2000us is out of range"),
         ("250ns,300ns", "'250ns,300ns' has two latencies; give each tier an option of its own"),
         ("9GB/s,9GB/s", "'9GB/s,9GB/s' has two bandwidths"),
+        ("9ns,1001TB/s", "'9ns,1001TB/s': 1001TB/s is out of range: above 0, at most 1000 TB/s"),
+        ("+1001us", "'+1001us': +1001us is out of range: above 0, at most 1 ms"),
         ("250ns,", "'250ns,': '' is neither"),
         ("250ns,30gb/s", "'250ns,30gb/s': '30gb/s' is neither"),
     ],

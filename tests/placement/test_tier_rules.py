@@ -99,6 +99,126 @@ def test_a_file_of_damo_s_is_read_and_limited_to_the_cgroup() -> None:
     assert scheme.filters == (damon.Filter("memcg", matching=False, memcg_path="/jobs"),)
 
 
+def only(rule: str, top: str = "") -> damon.Scheme:
+    """The scheme of one rule from node 0 to 2, with further keys."""
+    ((*_, scheme),) = parse(f"{top}rules:\n- {{move: cold, from: 0, to: 2, {rule}}}\n").schemes()
+    return scheme
+
+
+def test_what_a_rule_does_not_say_is_as_documented() -> None:
+    text = "rules:\n- {move: cold, from: 0, to: 2}\n- {move: hot, from: 2, to: 0}\n"
+    (cold,), (hot,) = (kdamond.contexts[0].schemes for kdamond in parse(text).kdamonds)
+    assert (cold.sizes, cold.accesses, cold.age) == (
+        Range(4096, MOST), Range(0, 0), Range(30_000_000, MOST),
+    )  # fmt: skip
+    assert (hot.sizes, hot.accesses, hot.age) == (Range(4096, MOST), Range(5, 100), damon.EVERY)
+    for one, young in ((cold, True), (hot, False)):
+        assert one.filters == (damon.Filter("young", matching=young),)
+        assert one.apply_interval_us == 0
+        assert one.quota == damon.Quota(reset_interval_ms=1000)
+        assert one.watermarks == damon.Watermarks()
+    monitoring = parse(text).kdamonds[0].contexts[0].monitoring
+    assert monitoring == damon.Monitoring()
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "value"),
+    [
+        ("quota: {bytes: 1g}", "quota", damon.Quota(0, 1 << 30, 1000, (0, 0, 10))),
+        ("quota: {time: 1500us}", "quota", damon.Quota(1, 0, 1000, (0, 0, 10))),
+        ("goal: used 90%", "quota",
+         damon.Quota(goals=(damon.Goal("node_mem_used_bp", 9000, nid=0),), reset_interval_ms=1000)),
+        ("watermarks: {high: 100%, mid: 50%, low: 50%}", "watermarks",
+         damon.Watermarks("free_mem_rate", 5_000_000, 1000, 500, 500)),
+        ("watermarks: {high: 0%, mid: 0%, low: 0%}", "watermarks",
+         damon.Watermarks("free_mem_rate", 5_000_000, 0, 0, 0)),
+        ("size: 4k..2m", "sizes", Range(4096, 2 << 20)),
+        ("size: 2m..", "sizes", Range(2 << 20, MOST)),
+        ("size: ..2m", "sizes", Range(0, 2 << 20)),
+        ("size: 2m", "sizes", Range(2 << 20, 2 << 20)),
+        ("accesses: 5%..", "accesses", Range(5, 100)),
+        ("accesses: 0%..100%", "accesses", Range(0, 100)),
+        ("age: 0s..10us", "age", Range(0, 10)),
+        ("every: 30min", "apply_interval_us", 1_800_000_000),
+        ("confirm: yes", "filters", (damon.Filter("young", matching=True),)),
+        ("confirm: no", "filters", ()),
+    ],
+)  # fmt: skip
+def test_each_key_says_one_thing(rule: str, field: str, value: object) -> None:
+    assert getattr(only(rule), field) == value
+
+
+@pytest.mark.parametrize(
+    ("intervals", "expected"),
+    [
+        ("sample: 1ms", (1000, 100_000, 1_000_000)),
+        ("sample: 10ms", (10_000, 200_000, 2_000_000)),
+        ("aggregate: 10ms", (5000, 10_000, 1_000_000)),
+        ("sample: 1s, aggregate: 1s, update: 1s", (10**6, 10**6, 10**6)),
+    ],
+)
+def test_intervals_that_are_not_given_follow_from_those_that_are(
+    intervals: str, expected: tuple[int, int, int]
+) -> None:
+    rules = parse(f"intervals: {{{intervals}}}\nrules:\n- {{move: cold, from: 0, to: 2}}\n")
+    found = rules.kdamonds[0].contexts[0].monitoring
+    assert (found.sample_us, found.aggr_us, found.update_us) == expected
+    assert found.goal == damon.IntervalsGoal()
+
+
+@pytest.mark.parametrize(
+    ("tune", "goal"),
+    [
+        ("{}", damon.IntervalsGoal(400, 3, 5000, 10_000_000)),
+        ("{accesses: 2.5%, every: 7, sample: 1ms..2s}",
+         damon.IntervalsGoal(250, 7, 1000, 2 * 10**6)),
+    ],
+)  # fmt: skip
+def test_intervals_may_be_left_to_the_kernel(tune: str, goal: damon.IntervalsGoal) -> None:
+    text = f"intervals: {{tune: {tune}}}\nrules:\n- {{move: cold, from: 0, to: 2}}\n"
+    assert parse(text).kdamonds[0].contexts[0].monitoring.goal == goal
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "mine.yaml:1: there are no rules in it; allowed: intervals, regions, rules"),
+        ("regions: 10..20\n", "mine.yaml:1: key 'rules' is missing"),
+        ("regions: 0..20\nrules: []\n", "mine.yaml:1: key 'regions': 0 is too few"),
+    ],
+)
+def test_a_file_without_rules_is_none(text: str, says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("every: 0.5us", "key 'every': '0.5us' is not whole microseconds"),
+        ("age: 31d..", "key 'age': '31d' is"),
+        ("goal: free 101%", "key 'goal': '101%' is out of range"),
+        ("accesses: 10%..101%", "key 'accesses': '101%' is out of range"),
+        ("watermarks: {high: 50%, mid: 40%}", "key 'low' is missing"),
+        ("watermarks: {high: 50%, mid: 40%, low: 41%}", "watermarks: high >= mid >= low"),
+        ("confirm: maybe", "key 'confirm': 'maybe' is not one of yes, no"),
+        ("quota: {bytes: [1]}", "'bytes'"),
+    ],
+)
+def test_a_value_that_is_none_is_said_of_its_key(rule: str, says: str) -> None:
+    with pytest.raises(UserError, match=r"mine\.yaml:2: ") as caught:
+        only(rule)
+    assert says in str(caught.value)
+    assert str(caught.value).count("mine.yaml") == 1
+
+
+def test_damo_s_rules_are_as_they_are_without_a_cgroup() -> None:
+    text = "kdamonds: [{contexts: [{ops: paddr, schemes: [{action: migrate_hot, target_nid: 1}]}]}]"
+    ((*_, scheme),) = parse(text).schemes()
+    assert scheme.filters == ()
+
+
 _WORD = st.text("0123456789.%@,:msgk- ", max_size=8)
 
 
