@@ -1,6 +1,7 @@
 """Nodes as endpoints and as numactl writes them."""
 
 import contextlib
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 
 from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.place.nodes import check_nodes, select_nodes
+from tierscope.place.nodes import (
+    check_nodes,
+    is_selection,
+    nodes_with_memory,
+    select_nodes,
+    usable_nodes,
+)
 
 
 @pytest.fixture
@@ -153,6 +160,79 @@ def test_without_numa_all_memory_is_node_0(tmp_path: Path) -> None:
     assert select_nodes("all", Files(tmp_path)).nodes == (0,)
     with pytest.raises(UserError, match="node 1 does not exist"):
         check_nodes((1,), Files(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("node:9", True), ("node9", True), ("nodes:0", True), ("nodes9", True), ("0,2", True),
+        ("!1", True), ("+0", True), ("all", True), ("all@2:1", True), ("netdev:eth9", True),
+        ("ip:1", True), ("file:x", True), ("block:x", True), ("pci:x", True),
+        ("", False), ("node", False), ("node:", False), ("allow", False), ("last", False),
+        ("netdev:", False), ("usb:1", False), ("x0", False),
+    ],
+)  # fmt: skip
+def test_a_text_is_nodes_by_its_form(text: str, is_one: bool) -> None:
+    assert is_selection(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("pci:0001:AF:1f.3", "0001:af:1f.3"),
+        ("pci:af:1f.7", "0000:af:1f.7"),
+        ("pci:10000:1:2", "10000:01:02.0"),
+    ],
+)
+def test_an_address_of_pci_may_lack_its_zeros(text: str, name: str, files: Files) -> None:
+    write(Path(files.root), f"sys/bus/pci/devices/{name}/numa_node", "2\n")
+    assert select_nodes(text, files).nodes == (2,)
+
+
+@pytest.mark.parametrize("text", ["pci:1:2.8", "pci:1", "pci:1:2:3:4", "pci:g:0", "pci:123:0.0"])
+def test_what_is_no_address_of_pci_is_refused(text: str, files: Files) -> None:
+    with pytest.raises(UserError, match=r"write it as pci:\[segment:\]bus:device"):
+        select_nodes(text, files)
+
+
+def test_the_node_of_an_address_is_that_of_the_interface_that_leads_there(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices(Path(files.root))
+    asked: list[list[str]] = []
+
+    def answered(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        asked.append(command)
+        if command[-1] == "10.0.0.3":
+            raise FileNotFoundError
+        said = b'[{"dev": "eth0"}]' if command[-1] == "10.0.0.1" else b"[]"
+        return subprocess.CompletedProcess(command, 0, said)
+
+    monkeypatch.setattr(subprocess, "run", answered)
+    assert select_nodes("ip:10.0.0.1", files).nodes == (2,)
+    assert asked == [["ip", "-json", "route", "get", "10.0.0.1"]]
+    with pytest.raises(UserError, match=r"nodes 'ip:10\.0\.0\.2': no route leads to it"):
+        select_nodes("ip:10.0.0.2", files)
+    with pytest.raises(UserError, match="program ip is needed, and not installed"):
+        select_nodes("ip:10.0.0.3", files)
+
+
+def test_weights_that_do_not_fit_are_said_with_the_text_as_given(files: Files) -> None:
+    with pytest.raises(UserError) as refused:
+        select_nodes("all@1:2", files)
+    assert str(refused.value).startswith("nodes 'all@1:2': give one weight from 1 to 255")
+
+
+def test_memory_is_node_0s_only_where_the_kernel_names_no_nodes(tmp_path: Path) -> None:
+    write(tmp_path, "sys/devices/system/node/online", "1-2\n")
+    write(tmp_path, "sys/devices/system/node/possible", "0-3\n")
+    write(tmp_path, "sys/devices/system/node/has_memory", "1-2\n")
+    files = Files(tmp_path)
+    assert usable_nodes(files) == nodes_with_memory(files) == [1, 2]
+    check_nodes((1, 2), files)
+    for node, problem in ((0, "is offline"), (4, "does not exist")):
+        with pytest.raises(UserError, match=f"node {node} {problem}"):
+            check_nodes((node,), files)
 
 
 @given(st.one_of(st.text(), st.text(alphabet="0123,-!+@:node")))
