@@ -293,3 +293,11 @@ def test_an_interval_leaves_out_what_was_there_before() -> None:
     assert found.detectable is not None
     assert found.low == pytest.approx(0.7 / 1.1 / (1 + found.detectable))
     assert found.high == pytest.approx(0.7 / 0.8 * (1 + found.detectable))
+
+
+def test_a_change_of_just_the_tolerance_is_the_same() -> None:
+    for base, new in ((100, 50), (50, 100)):
+        (found,) = compared(exact(base), exact(new), tolerance=0.5).differences
+        assert (found.verdict, found.cause) == ("same", None)
+    (found,) = compared(exact(100), exact(49), tolerance=0.5).differences
+    assert found.verdict == "slower"
