@@ -1,6 +1,7 @@
 """What hosts of a fleet moved together: from run files to tables, page and JSON."""
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from tests import synthetic
 from tests.fleet.test_fleet_gather import do
 
-from tierscope.fleet.together import together_in
+from tierscope.fleet.gather import gather
+from tierscope.fleet.together import together_in, together_of
 from tierscope.model.event import Column, Distribution, Evidence, Repetition, Series
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex, InFleet
 from tierscope.model.histogram import bucket_of
@@ -202,3 +204,176 @@ def test_a_local_file_system_is_told_from_a_shared_one(tmp_path: Path) -> None:
     assert not _says_a_hosts_own(found)
     local = [one.model_copy(update={"stores": ["ext4 /dev/vda"]}) for one in found]
     assert _says_a_hosts_own(local)
+
+
+Records = list[dict[str, Any]]
+
+
+def edit(folder: Path, host: str, change: Callable[[Records], None]) -> None:
+    """Change the records of a host's run file."""
+    file = folder / f"hosts/{host}.jsonl"
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    change(records)
+    lines = (json.dumps(record, separators=(",", ":")) for record in records)
+    file.write_text("".join(f"{line}\n" for line in lines))
+
+
+def pair(folder: Path, change: Callable[[Records], None], **second: Any) -> None:
+    """Write two hosts of 1 GB/s each; the records of the second one are changed."""
+    write_host(folder, "n0", 1e9)
+    write_host(folder, "n1", 1e9, **second)
+    edit(folder, "n1", change)
+
+
+def in_header(key: str, value: Any) -> Callable[[Records], None]:
+    return lambda records: records[0].__setitem__(key, value)
+
+
+def in_part(key: str, value: Any) -> Callable[[Records], None]:
+    return lambda records: records[0]["fleet"].__setitem__(key, value)
+
+
+def as_kind(kind: str) -> Callable[[Records], None]:
+    return lambda records: records[-2].__setitem__("kind", kind)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [in_header("fleet", None), in_part("alone", True), in_part("clock", None),
+     in_part("order", "one-by-one"), as_kind("latency"), as_kind("of-later-versions")],
+    ids=["no fleet", "alone", "no clock", "one by one", "adds nothing up", "unknown"],
+)  # fmt: skip
+def test_hosts_that_were_not_in_step_do_not_count(
+    tmp_path: Path, change: Callable[[Records], None]
+) -> None:
+    pair(tmp_path, change)
+    assert gathered(tmp_path) == {}
+
+
+def without_samples(records: Records) -> None:
+    series = records[2]["repetition"]["series"][0]
+    series |= {"starts": [], "durations": []}
+    for column in series["columns"]:
+        column["values"] = []
+    for one in series["distributions"]:
+        one["samples"] = []
+
+
+def in_plan(measurements: list[dict[str, Any]]) -> Callable[[Records], None]:
+    return in_header("plan", {"measurements": measurements})
+
+
+@pytest.mark.parametrize(
+    ("change", "repetitions"),
+    [
+        (in_plan([{"id": "other"}]), REPETITIONS),
+        (in_plan([{}]), REPETITIONS),
+        (in_plan([{"id": SMALL, "sampling": {"precision": 9.0, "later": 1}}]), REPETITIONS),
+        (lambda records: records[-1].__setitem__("finished", "soon"), REPETITIONS),
+        (without_samples, REPETITIONS - 1),
+        (lambda records: records[2]["repetition"].__setitem__("at_s", None), REPETITIONS - 1),
+    ],
+    ids=["another plan", "no ids", "a sampling of later versions", "an end that is none",
+         "no samples", "no time"],
+)  # fmt: skip
+def test_odd_run_files_leave_what_can_be_summed_up(
+    tmp_path: Path, change: Callable[[Records], None], repetitions: int
+) -> None:
+    pair(tmp_path, change)
+    one = gathered(tmp_path)["bandwidth"]
+    assert (one.repetitions, one.left_out) == (repetitions, REPETITIONS - repetitions)
+    assert one.estimate == pytest.approx(2e9)
+
+
+def test_warm_ups_are_left_out(tmp_path: Path) -> None:
+    """The first three rows of 50 ms are 5% slower."""
+
+    def slow_at_first(records: Records) -> None:
+        for record in records[1:-2]:
+            for column in record["repetition"]["series"][0]["columns"]:
+                column["values"][:3] = [0.95 * value for value in column["values"][:3]]
+
+    pair(tmp_path, slow_at_first)
+    one = gathered(tmp_path)["bandwidth"]
+    assert one.seconds == pytest.approx(REPETITIONS * (ROWS - 3) * ROW_S, abs=1e-3)
+    assert one.estimate == pytest.approx(2e9)
+
+
+def test_a_measurement_that_one_host_made_leaves_the_others(tmp_path: Path) -> None:
+    """It comes first in the run files."""
+
+    def beside(records: Records) -> None:
+        alone = json.loads(json.dumps([records[1], records[-2]]))
+        alone[0]["repetition"]["id"] = alone[1]["id"] = "io.alone"
+        records[1:1] = alone
+
+    write_host(tmp_path, "n0", 1e9)
+    write_host(tmp_path, "n1", 1e9)
+    edit(tmp_path, "n0", beside)
+    assert do("fleet", "gather", tmp_path).return_value in (0, None)
+    assert {one.id for one in together_in(str(tmp_path))} == {SMALL}
+
+
+@pytest.mark.parametrize("stores", [8, 10])
+def test_eight_stores_are_named(tmp_path: Path, stores: int) -> None:
+    for number in range(stores):
+        write_host(tmp_path, f"n{number}", 1e9, store=f"s{number}:/x")
+    assert gathered(tmp_path)["iops"].stores == [f"nfs4 s{number}:/x" for number in range(8)]
+
+
+def after(folder: Path, **clocks: ClockOffset) -> FleetIndex:
+    """Write an index with hosts' clocks once their runs had ended."""
+    hosts = [
+        FleetHost(host=name, state="measured", run=f"hosts/{name}.jsonl", clock_after=clock)
+        for name, clock in clocks.items()
+    ]
+    found = FleetIndex(started="2026-01-05T14:03:07+00:00", hosts=hosts)
+    (folder / "fleet.json").write_text(found.model_dump_json())
+    return found
+
+
+def clock(offset_s: float, error_s: float = 0.0) -> ClockOffset:
+    low, high = (round((offset_s + sign * error_s) * 1e9) for sign in (-1, 1))
+    return ClockOffset(
+        offset_ns=round(offset_s * 1e9), low_ns=low, high_ns=high, round_trip_ns=0, round_trips=1
+    )
+
+
+def test_the_clock_that_may_be_off_most_counts(tmp_path: Path) -> None:
+    write_host(tmp_path, "n0", 1e9)
+    write_host(tmp_path, "n1", 1e9)
+    assert gathered(tmp_path)["iops"].clocks_ns == pytest.approx(5000)
+    after(tmp_path, n0=clock(0.0, 9e-6), n1=clock(0.0, 1e-6))
+    assert gathered(tmp_path)["iops"].clocks_ns == pytest.approx(9000)
+
+
+def test_a_clock_drifts_evenly_between_both_estimates(tmp_path: Path) -> None:
+    """By 50 ms a second over the run's 353 s: so much less of the half seconds is common."""
+    pair(tmp_path, in_part("clock", json.loads(clock(0.0).model_dump_json())))
+    edit(tmp_path, "n0", in_part("clock", json.loads(clock(0.0).model_dump_json())))
+    after(tmp_path, n0=clock(0.0), n1=clock(353 * 0.05))
+    one = gathered(tmp_path)["bandwidth"]
+    common = sum(0.5 - 0.05 * second for second in range(REPETITIONS))
+    assert one.seconds == pytest.approx(common, abs=1e-5)
+
+
+def test_a_clock_stays_as_it_was_after_a_run_of_unknown_length(tmp_path: Path) -> None:
+    """A second is taken for its length: from the second repetition on it is 0.2 s ahead."""
+    pair(tmp_path, lambda records: records.__delitem__(-1))
+    after(tmp_path, n0=clock(0.0), n1=clock(0.2))
+    one = gathered(tmp_path)["bandwidth"]
+    assert one.seconds == pytest.approx(0.5 + (REPETITIONS - 1) * 0.3, abs=1e-3)
+
+
+def test_a_fleet_under_way_has_the_rows_that_its_tables_get(tmp_path: Path) -> None:
+    for number in range(3):
+        write_host(tmp_path, f"n{number}", 1e9 * (number + 1))
+    index = after(tmp_path, n0=clock(0.0), n1=clock(0.1), n2=clock(0.0))
+    rows = gather(tmp_path, tmp_path).together
+    assert together_of(tmp_path, index) == rows == together_in(str(tmp_path))
+    assert (rows[0].metric, rows[0].headline) == ("iops", True)
+    assert sum(one.headline for one in rows) == 1
+    (tmp_path / "hosts/n2.jsonl").unlink()
+    hosts = [*index.hosts, FleetHost(host="n3", state="lost")]
+    (two, *_) = together_of(tmp_path, index.model_copy(update={"hosts": hosts}))
+    assert two.hosts == 2

@@ -4,6 +4,7 @@ The repetitions of each measurement go to a file of their own while run files ar
 read back measurement by measurement, first to find the time that all hosts spent together, then to
 add up what they moved in it. So memory does not depend on the number of hosts."""
 
+import contextlib
 import gzip
 import json
 import tempfile
@@ -23,7 +24,6 @@ from tierscope.model.fleet import ClockOffset, FleetIndex
 from tierscope.model.metric import METRICS
 from tierscope.model.outlier import TogetherFigure
 from tierscope.model.run import Measurement, Run
-from tierscope.model.spec import Sampling
 from tierscope.runs.read import Contents, read_contents, run_of
 
 _ADDED_UP = ("B/s", "1/s")
@@ -41,7 +41,9 @@ class _Clock:
         after = after or before
         # Seconds since 1970 would have no more than a quarter of a microsecond of resolution.
         self.began = _moment(run.header.started) - zero
-        finished = _moment(run.footer.finished) - zero if run.footer else self.began
+        finished = self.began
+        with contextlib.suppress(ValueError):  # of a footer of others' making
+            finished = _moment(run.footer.finished) - zero if run.footer else finished
         self._ends = (self.began, max(finished, self.began + 1))
         self._offsets = (before.offset_ns / 1e9, after.offset_ns / 1e9)
         self.error_s = max(_half(before), _half(after))
@@ -81,7 +83,6 @@ class RepetitionsAtOnce:
         part = run.header.fleet
         if part is None or part.order != "together" or part.alone or part.clock is None:
             return
-        specs = {spec["id"]: spec for spec in contents.planned}
         if self._zero is None:
             self._zero = _moment(run.header.started)
         clock = _Clock(run, after, self._zero)
@@ -89,12 +90,11 @@ class RepetitionsAtOnce:
             kind = KINDS.get(one.kind)
             if kind is None or not kind.spec.adds_up or one.id not in contents.repetitions:
                 continue
-            sampling = Sampling.model_validate(specs[one.id].get("sampling", {}))
             records = [record.repetition for record in contents.repetitions_of(one.id)]
             lines = [
-                _line(run.header.host, name, number, repetition, sampling, clock)
+                _line(run.header.host, name, number, repetition, clock)
                 for number, repetition in enumerate(records)
-                if repetition.at_s is not None
+                if repetition.at_s is not None and repetition.series[0].starts
             ]
             path = self._place / f"repetitions-{len(self._of)}.jsonl.gz"
             path, _ = self._of.setdefault(one.id, (path, one))
@@ -161,15 +161,13 @@ def _stores(measurement: Measurement) -> Iterator[str]:
             yield f"{facts.path.mount.type} {facts.path.mount.source}"
 
 
-def _line(
-    host: str, run: str, number: int, repetition: Repetition, sampling: Sampling, clock: _Clock
-) -> str:
+def _line(host: str, run: str, number: int, repetition: Repetition, clock: _Clock) -> str:
     """Return a repetition, its times by rank 0's clock."""
     assert repetition.at_s is not None
     series = repetition.series[0]
     zero = clock.of_rank_0(clock.began + repetition.at_s)
     starts = [zero + start for start in series.starts]
-    cold = warm_up([series], sampling.precision).samples
+    cold = warm_up([series], 0.0).samples  # which no precision changes
     return json.dumps(
         {
             "host": host,
