@@ -288,7 +288,10 @@ def test_an_entry_is_what_the_two_ends_of_a_file_tell(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     assert entry(file).state == "complete", "an editor wrote its mark before the header"
     file.write_text("no run\n")
-    assert entry(file) == Entry(name="one", path=str(file), tags=["t"], state="unreadable")
+    assert entry(file).model_dump(exclude={"path", "tags"}) == {
+        "name": "one", "host": "", "cpu": "", "started": "", "emulated": False, "imported": "",
+        "planned": 0, "measured": None, "state": "unreadable",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
