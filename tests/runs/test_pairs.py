@@ -1,23 +1,29 @@
 """Two sides measured in turn, by an engine that may die."""
 
+import contextlib
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.runs.test_run_files import repetition_of
 
 from tierscope.analysis.change import paired_ratio
 from tierscope.cli.compare import compare_pairs
 from tierscope.cli.output import Output
-from tierscope.kinds.plan import Plan
+from tierscope.kinds.plan import Plan, Spec
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Event, Started
+from tierscope.model.event import Column, Event, Failed, Repetition, Skipped, Started
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.pairs import take_pairs
+from tierscope.runs import pairs
+from tierscope.runs.pairs import Paired, take_pairs
 
 Fake = Callable[[str], None]
 
@@ -150,3 +156,156 @@ def test_wrong_requests_are_refused(
 ) -> None:
     with pytest.raises(UserError, match=says):
         compare_pairs(plans[:names], pairs, [Path("engine")] * engines, Output())
+
+
+class Side:
+    """A side that answers as it is told: by the number of its repetition, from 0."""
+
+    def __init__(self, answer: Callable[[int, str], list[Event]]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, float]] = []
+        self.planned: list[str] = []
+        self.interrupted = False
+
+    def plan(self, specs: list[Spec]) -> None:
+        self.planned += [spec.id for spec in specs]
+
+    def repetition(self, name: str, seconds: float) -> Iterator[Event]:
+        self.asked.append((name, seconds))
+        yield from self.answer(len(self.asked) - 1, name)
+
+
+def measured(name: str, interrupted: bool = False, **scales: float) -> Repetition:
+    """40 rows of one bandwidth, and of the other metrics, each by its scale."""
+    one = repetition_of(name, scales.pop("bandwidth", 1.0), interrupted=interrupted)
+    (series,) = one.series
+    (column,) = series.columns
+    more = [
+        Column(metric=metric, values=[scale * (value or 0.0) for value in column.values])
+        for metric, scale in scales.items()
+    ]
+    whole = series.model_copy(update={"columns": [column, *more]})
+    return one.model_copy(update={"series": [whole]})
+
+
+Take = Callable[..., tuple[list[Paired], bool]]
+
+
+@pytest.fixture
+def take(machine: Topology, monkeypatch: pytest.MonkeyPatch) -> Take:
+    """Take pairs of two measurements of two sides."""
+    request = Request(
+        kind="bandwidth", options={"op": "read,copy", "size": "1m", "threads": "1", "budget": "2"}
+    )
+    plan = expand([request], machine, thp=True)
+
+    def taken(count: int, *sides: Side, **more: Any) -> tuple[list[Paired], bool]:
+        left = list(sides)
+        monkeypatch.setattr(
+            pairs, "living_measurers", lambda *_: contextlib.nullcontext(left.pop(0))
+        )
+        return take_pairs(plan, plan, count, **more)
+
+    return taken
+
+
+def usual(scale: float) -> Side:
+    return Side(lambda number, name: [measured(name, bandwidth=scale * (number + 1))])
+
+
+def test_a_pair_is_of_one_repetition_of_each_side(take: Take) -> None:
+    """Whichever comes first: the first one of a pair is the base."""
+    base, new = usual(1.0), usual(3.0)
+    seen: list[Event] = []
+    found, interrupted = take(2, base, new, watch=seen.append)
+    assert not interrupted
+    for number, one in enumerate(found):
+        level = 14e9 * 1.001
+        wanted = [(level * n, 3 * level * n) for n in (number + 1, number + 3)]
+        assert [tuple(map(float, pair)) for pair in one.pairs] == [
+            pytest.approx(pair, rel=0.002) for pair in wanted
+        ]
+        assert list(one.figures) == [("bandwidth", "")]
+        assert one.reason == ""
+    assert len(seen) == 8
+    assert base.planned == new.planned == [one.base.id for one in found]
+    assert [name for name, _ in base.asked] == [one.base.id for one in found] * 2
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(1, 2.0), (4, 0.5), (25, 0.15)])
+def test_a_measurement_s_time_is_shared_by_its_pairs(
+    take: Take, count: int, seconds: float
+) -> None:
+    """None is shorter than 15 samples of 10 ms."""
+    base = usual(1.0)
+    take(count, base, usual(1.0))
+    assert [one for _, one in base.asked] == [pytest.approx(seconds)] * 2 * count
+
+
+def test_figures_that_one_side_lacks_have_no_pairs(take: Take) -> None:
+    """Those that are 0 or not compared, too."""
+    base = Side(lambda _, name: [measured(name, total_bandwidth=2.0, iops=1.0)])
+    new = Side(lambda _, name: [measured(name, iops=1.0)])
+    (one, _), _ = take(1, base, new)
+    assert list(one.figures) == [("bandwidth", "")]
+
+
+def test_a_repetition_that_was_cut_is_no_half_of_a_pair(take: Take) -> None:
+    new = Side(lambda number, name: [measured(name, interrupted=number < 2)])
+    found, interrupted = take(3, usual(1.0), new)
+    assert [len(one.pairs) for one in found] == [2, 2]
+    assert ([one.reason for one in found], interrupted) == (["", ""], False)
+
+
+@pytest.mark.parametrize("event", [Skipped, Failed])
+def test_a_side_that_gives_up_is_named_and_the_other_one_is_not_asked(
+    take: Take, event: type[Skipped] | type[Failed]
+) -> None:
+    """In the second round, in which the new side comes first."""
+
+    def answer(number: int, name: str) -> list[Event]:
+        gone = event(id=name, cause=Cause.MEMORY, reason="gone")
+        return [gone, measured(name)] if number == 2 else [measured(name)]
+
+    base, new = usual(1.0), Side(answer)
+    (first, second), interrupted = take(3, base, new)
+    word = "skipped" if event is Skipped else "failed"
+    assert first.reason == f"{first.new.id} {word}: gone"
+    assert (len(first.pairs), len(second.pairs), second.reason) == (1, 3, "")
+    asked = [[name for name, _ in side.asked].count(first.base.id) for side in (base, new)]
+    assert (asked, interrupted) == ([1, 2], False)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_signal_ends_all_pairs(take: Take, which: int) -> None:
+    sides = [usual(1.0), usual(1.0)]
+
+    def cut(number: int, name: str) -> list[Event]:
+        sides[which].interrupted = number == 2
+        return [measured(name, interrupted=number == 2)]
+
+    sides[which].answer = cut
+    found, interrupted = take(3, *sides)
+    assert interrupted
+    assert [len(one.pairs) for one in found] == [1, 1]
+    assert len(sides[which].asked) == 3
+
+
+def test_the_first_repetition_waits_for_its_time(
+    take: Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, new = usual(1.0), usual(1.0)
+    waited: list[tuple[float, bool, bool, int]] = []
+
+    def wait(moment: float, ended: Callable[[], bool]) -> None:
+        before = ended()
+        new.interrupted = True
+        waited.append((moment, before, ended(), len(base.asked)))
+        new.interrupted = False
+
+    monkeypatch.setattr(pairs, "wait_until", wait)
+    start = datetime(2026, 1, 5, 14, 3, 7, tzinfo=timezone.utc)
+    take(1, base, new, start_at=start)
+    assert waited == [(start.timestamp(), False, True, 0)]
+    take(1, usual(1.0), usual(1.0))
+    assert len(waited) == 1
