@@ -1,6 +1,8 @@
 """What of a cut run counts: whole lines, the last measurement of each, what is open again."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runs.test_run_files import header as header  # fixtures
@@ -8,10 +10,27 @@ from tests.runs.test_run_files import plan as plan
 from tests.runs.test_run_files import records as records
 from tests.runs.test_run_files import repetition_of
 
+from tierscope.kinds.plan import Plan
+from tierscope.model.base import RECORDED
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.run import Footer, Header, Measurement, RepetitionRecord
+from tierscope.model.run import (
+    Footer,
+    Header,
+    Imported,
+    ImportedFile,
+    Measurement,
+    RepetitionRecord,
+)
+from tierscope.model.topology import Gpu, Package, Topology
 from tierscope.runs.read import parse_contents, read_bytes, read_run
-from tierscope.runs.resume import NothingToResumeError, concluded, resumable
+from tierscope.runs.resume import (
+    NothingToResumeError,
+    check_machine,
+    concluded,
+    resumable,
+    specs_of,
+)
 from tierscope.runs.write import RunWriter
 
 ENDED = Footer(
@@ -155,3 +174,105 @@ def test_two_headers_or_none_are_refused(writer: RunWriter, records: list[Measur
         parse_contents(head + b"\n" + body + head + b"\n", "cut")
     with pytest.raises(UserError):
         parse_contents(body, "cut")
+
+
+def test_what_another_program_measured_cannot_go_on(tmp_path: Path, header: Header) -> None:
+    imported = Imported(
+        format="f", program="other", files=[ImportedFile(name="x", sha256="0" * 64)]
+    )
+    path = tmp_path / "i.jsonl"
+    RunWriter.create(path, header.model_copy(update={"imported": imported})).close()
+    with pytest.raises(UserError, match="is imported: tierscope measured nothing that could go on"):
+        resumable(path)
+
+
+def test_a_measurement_that_a_signal_skipped_goes_on(
+    writer: RunWriter, records: list[Measurement]
+) -> None:
+    """As one that was measured less than it was to be; one that nobody planned does not."""
+    first, second, third, fourth = records
+    none = {"status": "skipped", "figures": [], "samples": [], "n": 0, "stop": None}
+    writer.add(first.model_copy(update={**none, "cause": Cause.INTERRUPTED, "reason": "signal"}))
+    writer.add(second.model_copy(update={**none, "cause": Cause.MEMORY, "reason": "full"}))
+    writer.add(third.model_copy(update={"id": "nobody's"}))
+    writer.close()
+    run = resumable(writer.path)
+    assert [spec.id for spec in run.pending] == [first.id, third.id, fourth.id]
+    assert list(run.state.measurements) == [second.id]
+
+
+def test_what_is_concluded_is_bounded_by_the_machine_where_that_is_known(
+    tmp_path: Path, header: Header, plan: Plan
+) -> None:
+    """64 MiB do not fit caches of 32."""
+    name = plan.measurements[0].id
+    for topology, fits in ((header.topology, False), (None, None)):
+        path = tmp_path / f"{fits}.jsonl"
+        writer = RunWriter.create(path, header.model_copy(update={"topology": topology}))
+        writer.add(RepetitionRecord(repetition=repetition_of(name)))
+        writer.close()
+        (found,) = read_run(path).measurements
+        assert (found.fits_caches, found.stop, found.repetitions) == (fits, "interrupted", 1)
+
+
+def test_a_kind_of_later_versions_is_not_concluded_and_leaves_others(
+    tmp_path: Path, header: Header, plan: Plan
+) -> None:
+    later = {"id": "x.1", "kind": "later", "target": "node:7"}
+    known = plan.measurements[0].model_dump(mode="json")
+    changed = header.model_copy(update={"plan": {"measurements": [later, known]}})
+    writer = RunWriter.create(tmp_path / "later.jsonl", changed)
+    for name in ("x.1", known["id"]):
+        writer.add(RepetitionRecord(repetition=repetition_of(name)))
+    writer.close()
+    contents = parse_contents(read_bytes(writer.path), "later")
+    unknown, one = concluded(contents)
+    assert (one.id, one.status) == (known["id"], "measured")
+    assert (unknown.id, unknown.kind, unknown.status) == ("x.1", "later", "skipped")
+    assert (unknown.initiator, unknown.target, unknown.cpus) == ("", "node:7", [])
+    assert unknown.reason.startswith("run 'later' has a plan that this tierscope cannot read (meas")
+    assert (unknown.cause, unknown.remedy) == (
+        Cause.OTHER,
+        "show it by the tierscope that wrote it",
+    )
+    with pytest.raises(
+        UserError, match=r"later\.jsonl' has a plan that this tierscope cannot read"
+    ):
+        resumable(writer.path)
+
+
+def test_specs_have_no_keys_that_nobody_knows_unless_they_are_only_shown(plan: Plan) -> None:
+    spec = plan.measurements[0]
+    later = {**spec.model_dump(mode="json"), "later": 1}
+    assert specs_of([], "x") == []
+    assert specs_of([spec.model_dump(mode="json")], "x") == [spec]
+    with pytest.raises(UserError, match=r"^run 'x' has .* \(measurements\.0\..*later: Extra"):
+        specs_of([later], "x")
+    (shown,) = specs_of([later], "x", RECORDED)
+    assert json.loads(shown.model_dump_json())["later"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"product": "other", "nodes": []}, ""),
+        ({"host": "other"}, "run 'r' is of host test, this is other; compare it there"),
+        ({"cpu_model": "X"}, "cpu: Test CPU then, X now"),
+        ({"packages": [Package(number=0, cpus=[], cores=4)]}, "packages: 2 then, 1 now"),
+        ({"siblings": [[0]]}, "cores: 8 then, 1 now"),
+        ({"cpus": [1]}, f"usable cpus: {list(range(16))} then, [1] now"),
+        ({"gpus": [Gpu(index=0, name="A", address="")]},
+         "gpus: [] then, [{'index': 0, 'name': 'A', 'uuid': ''}] now"),
+    ],
+)  # fmt: skip
+def test_figures_of_another_machine_do_not_belong_to_a_run(
+    header: Header, machine: Topology, changes: dict[str, Any], said: str
+) -> None:
+    found = ""
+    try:
+        check_machine(Path("r"), header, machine.model_copy(update=changes), "compare it")
+    except UserError as error:
+        found = str(error)
+    start = "run 'r' began on a machine with other "
+    assert found == (f"{start}{said}; make a new run" if " then, " in said else said)
