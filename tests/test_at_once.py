@@ -186,6 +186,15 @@ def test_common_time_has_one_to_200_stretches(
     assert window.samples == stretches
 
 
+def test_what_a_sample_moved_before_the_common_time_is_in_no_stretch() -> None:
+    """It began three stretches before the first one; the others moved nothing."""
+    long = HostRepetition(0, 0.0, [0.0, 1.0, 1.25], [1.0, 0.25, 0.25], {RATE: [8.0, 0, 0]}, {})
+    found = joined({"a": [long], "b": [repetition([0.0] * 4, start=0.75, sample_s=0.25)]})
+    assert found.windows.by_number == {0: Window(0.75, 1.5, 3)}
+    one = found.sums()[RATE]
+    assert (one.estimate.value, one.mean) == (0, pytest.approx(8 / 3))
+
+
 def test_of_two_sets_that_made_as_many_repetitions_the_larger_counts() -> None:
     hosts = {
         name: [repetition([1.0] * 4, start=2.0 * n, number=n) for n in range(count)]

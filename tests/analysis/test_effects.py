@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.analysis.effect import Effect, effects
+from tierscope.analysis.effect import Effect, effects, figures_of, metric_of, values_of
 from tierscope.model.event import Evidence
 from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.run import Figure, Measurement
@@ -40,6 +40,43 @@ def test_drift_that_both_share_cancels() -> None:
     assert found.ratio == pytest.approx(1.1)
     assert (found.base, found.placement, found.verdict, found.pairs) == ("a", "b", "worse", 6)
     assert found.detectable == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("comparisons", "student"), [(1, 2.5706), (2, 3.1634)])
+def test_what_would_have_been_found_is_half_of_the_interval(
+    comparisons: int, student: float
+) -> None:
+    """Six logarithms, 0.1 -+ 0.05: their standard deviation is 0.05 x sqrt(6/5). The error of 5%
+    is shared between the placements that are compared with the first one."""
+    base = times(*[1.0] * 6)
+    new = times(*(math.exp(0.1 + step) for step in (-0.05, 0.05) * 3))
+    found = effects([measurement("a", base), *[measurement("b", new)] * comparisons])
+    half = student * 0.05 / math.sqrt(5)
+    assert len(found) == comparisons
+    for one in found:
+        assert one.detectable == pytest.approx(math.expm1(half), rel=1e-3)
+        assert one.low == pytest.approx(math.exp(0.1 - half), rel=1e-3)
+        assert one.high == pytest.approx(math.exp(0.1 + half), rel=1e-3)
+
+
+def test_a_file_of_others_without_runs_has_its_headline() -> None:
+    one, other = (measurement(name, []).model_copy(update={"evidence": None}) for name in "ab")
+    assert figures_of(one) == ["run_time"]
+    assert values_of(one, "run_time") == [1.0]
+    (found,) = effects([one, other])
+    assert (found.ratio, found.pairs, found.verdict) == (1.0, 1, "undecided")
+    assert metric_of(measurement("a", []), "rate") == "reported_rate"
+    assert metric_of(measurement("a", []), "gc_time") == "gc_time"
+    assert metric_of(measurement("a", []), "of the user") == "run_time"
+    assert effects([one, other.model_copy(update={"status": "failed"})]) == []
+
+
+def test_a_figure_that_no_pair_has_gives_no_ratio() -> None:
+    base = [{"run_time": 1.0, "gc_time": 1.0}, {"run_time": 1.0}]
+    new = [{"run_time": 2.0}, {"run_time": 2.0, "gc_time": 1.0}]
+    took, collected = effects([measurement("a", base), measurement("b", new)])
+    assert (took.pairs, took.ratio) == (2, pytest.approx(2))
+    assert (collected.pairs, collected.ratio, collected.verdict) == (0, None, "undecided")
 
 
 def test_more_is_better_of_a_rate_and_worse_of_a_time() -> None:

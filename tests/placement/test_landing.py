@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from fixture_machine import write
 
-from tierscope.analysis.effect import Watched, landing
+from tierscope.analysis.effect import Landing, Watched, landing
 from tierscope.machine.files import Files
 from tierscope.place.look import Look, look_at
-from tierscope.place.policy import Policy
+from tierscope.place.policy import Mode, Policy
 from tierscope.report.placement import show_watched, watched_json
 from tierscope.report.style import make_console
 
@@ -60,6 +60,41 @@ def test_threads_and_huge_pages_widen_what_rounds_may_be_off() -> None:
         assert bool(huge) == any("huge page" in note for note in judged.approximated)
     assert tolerances == sorted(tolerances)
     assert tolerances[0] == pytest.approx(0.005 + 2 * PAGE / (1024 * MIB))
+
+
+HUGE = 2 * MIB
+
+
+@pytest.mark.parametrize(
+    ("mode", "weights", "threads", "huge", "mechanism", "tolerance"),
+    [
+        ("interleave", (), 3, 0, "kernel", 0.005 + 3 * 2 * PAGE / (64 * MIB)),
+        ("weighted", (3, 1), 3, 0, "kernel", 0.005 + 3 * 4 * PAGE / (64 * MIB)),
+        ("weighted", (3, 1), 1, HUGE, "kernel", 0.005 + 4 * (PAGE + HUGE) / (64 * MIB)),
+        ("interleave", (), 1, 0, "user", 0.005 + 2 * (PAGE + HUGE) / (64 * MIB)),
+        ("interleave", (), 99, HUGE, "kernel", 1.0),
+        ("bind", (), 3, HUGE, "kernel", 0.0),
+    ],
+)  # fmt: skip
+def test_shares_may_be_off_by_a_round_of_each_thread(
+    mode: Mode, weights: tuple[int, ...], threads: int, huge: int, mechanism: str, tolerance: float
+) -> None:
+    """The most threads that any look saw, although most memory was there at another one."""
+    policy = Policy(mode, (0, 2), weights)
+    seen = look({0: 32 * MIB, 2: 31 * MIB, 4: MIB}, 1, huge), look({0: MIB}, threads)
+    judged = landing(watched(policy, *seen, mechanism=mechanism))
+    assert judged is not None
+    assert judged.tolerance == pytest.approx(tolerance)
+    assert judged.off_nodes == pytest.approx(1 / 64)
+    rounds = 0 if mode == "bind" else 1 + bool(huge)
+    assert len(judged.approximated) == rounds
+
+
+def test_shares_that_are_off_by_just_the_tolerance_are_as_asked() -> None:
+    for off, as_asked in ((0.25, True), (0.2500001, False)):
+        one = Landing(look({}), {0: 0.5 + off, 2: 0.5 - off}, {0: 0.5, 2: 0.5}, 0.25, 0.0, ())
+        assert one.as_asked is as_asked
+    assert Landing(look({}), {}, {}, 0.0, 0.0, ()).as_asked is True
 
 
 def test_a_program_that_ended_at_once_is_not_judged() -> None:

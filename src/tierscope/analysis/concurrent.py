@@ -226,10 +226,9 @@ def _spread(
     moved = 0.0
     length = window.seconds / window.samples
     for start, duration, rate in zip(repetition.starts, repetition.durations, rates, strict=True):
-        inside = window.shared(start, start + duration)
-        if not rate or not inside:
+        if not rate:
             continue
-        moved += rate * inside
+        moved += rate * window.shared(start, start + duration)
         first = max(0, int((start - window.begin) / length))
         last = min(window.samples - 1, int((start + duration - window.begin) / length))
         for number in range(first, last + 1):
@@ -252,7 +251,7 @@ def _merge(
         if window.shared(start, start + duration) < duration / 2:
             continue
         middle = (start + duration / 2 - window.begin) / window.seconds * window.samples
-        into = times[min(max(int(middle), 0), window.samples - 1)]
+        into = times[min(int(middle), window.samples - 1)]
         for bucket, count in zip(sample[::2], sample[1::2], strict=True):
             into[bucket] += count
 
