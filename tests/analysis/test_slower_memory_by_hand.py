@@ -207,6 +207,7 @@ def test_a_figures_range_is_its_interval_else_the_middle_of_its_samples() -> Non
     assert range_of(m.model_copy(update={"samples": [40.0, 60.0]})) == Range(50, 42, 58)
     other = Figure(metric="iops", unit="1/s", estimate=7)
     assert range_of(m, other) == Range.exact(7)
+    assert range_of(m.model_copy(update={"figures": [*m.figures, other]})) == Range(50, 10, 90)
     assert range_of(measured(50, 40, None)) == Range(50, 40, 50)
 
 

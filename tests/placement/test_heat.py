@@ -198,7 +198,8 @@ def observed(
 ) -> Found:  # fmt: skip
     """What is found of these layouts, one at each look; a process may have ended meanwhile."""
 
-    def regions(_kernel: object, kdamond: int, _context: int) -> list[Region]:
+    def regions(_kernel: object, kdamond: int, context: int) -> list[Region]:
+        assert context == 0
         if tiered.targets[-1][kdamond] == ended:
             raise KernelError("it is gone", 3)
         return [Region(0, 0, 10**6, 10, 0)]
