@@ -54,14 +54,14 @@ def read_index(
 
 
 def _read(text: str, each: Callable[[FleetHost], None]) -> FleetJob:
-    taken = 0
+    taken = False
 
     def take(found: dict[str, Any]) -> dict[str, Any] | None:
         nonlocal taken
         if "host" not in found:
             return found
         each(FleetHost.model_validate(found, context=RECORDED))
-        taken += 1
+        taken = True
         return None
 
     job = json.loads(text, object_hook=take)
