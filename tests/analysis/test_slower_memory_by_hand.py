@@ -269,3 +269,11 @@ def test_a_thread_and_many_may_each_be_at_an_end_of_their_intervals() -> None:
     assert found.weights == (10, 3)
     assert near(found.gain, 1.3, 160 / 17.5 * 13 / 110, 1.3)
     assert near(found.bandwidth, 130 * GB, 117 * GB, 130 * GB)
+
+
+def test_prefetchers_may_keep_more_in_flight_up_to_the_local_rate() -> None:
+    """Of 4 threads of 10 GB/s, local memory that may take 44 leaves none; at 36, one in ten."""
+    tier = Tier("t", Range.exact(120), Range.exact(30 * GB))
+    found = spread(tier, t1=exact(10), t4=measured(36 * GB, 36 * GB, 44 * GB))
+    assert found.bandwidth.estimate == pytest.approx((36 + 4 / 1.2) * GB, rel=0.003)
+    assert found.bandwidth.high == pytest.approx(44 * GB)

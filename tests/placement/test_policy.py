@@ -15,8 +15,11 @@ from tierscope.place import kernel
 from tierscope.place.features import FEATURES, has_feature, kernel_version, missing
 from tierscope.place.launch import start
 from tierscope.place.policy import (
+    MODES,
+    Mode,
     Policy,
     check_policy,
+    kernel_mode,
     make_policy,
     own_policy,
     policy_set,
@@ -182,3 +185,74 @@ def test_damon_features_need_damon(tmp_path: Path) -> None:
     (tmp_path / "sys/kernel/mm/damon/admin/kdamonds").mkdir(parents=True)
     assert all(has_feature(name, files) for name in damon)
     assert not has_feature("node-memcg-goals", files)
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (Policy("local"), "local"),
+        (Policy("bind", (2, 0)), "bind node:2,0"),
+        (Policy("weighted", (0, 2), (255, 1)), "weighted node:0,2@255:1"),
+        (Policy("weighted", (0,)), "weighted node:0"),
+        (Policy("preferred-many", (1,), (), True), "preferred-many node:1, balancing"),
+    ],
+)
+def test_a_policy_is_written_as_its_options(policy: Policy, text: str) -> None:
+    assert str(policy) == text
+
+
+def test_weights_begin_with_1() -> None:
+    with pytest.raises(UserError, match="weights are from 1 to 255"):
+        Policy("weighted", (0, 1), (1, 0))
+
+
+def test_modes_have_the_kernels_numbers() -> None:
+    """Of <linux/mempolicy.h>; 0 is the default policy."""
+    asked: tuple[Mode, ...] = (
+        "preferred", "bind", "interleave", "local", "preferred-many", "weighted",
+    )  # fmt: skip
+    assert [kernel_mode(mode) for mode in asked] == [1, 2, 3, 4, 5, 6]
+    assert sorted(asked) == sorted(MODES)
+
+
+@pytest.mark.parametrize(
+    ("said", "policy"),
+    [
+        ((0, 0, ()), Policy("local")),
+        ((1, 0, ()), Policy("local")),
+        ((1, 0, (2,)), Policy("preferred", (2,))),
+        ((4, 0, (0,)), Policy("local")),
+        ((99, 0, (1,)), Policy("local")),
+        ((2, kernel.BALANCING, (0, 1)), Policy("bind", (0, 1), (), True)),
+        ((2, kernel.BALANCING << 1, (0,)), Policy("bind", (0,))),
+    ],
+)
+def test_what_the_kernel_says_of_a_thread_is_its_policy(
+    monkeypatch: pytest.MonkeyPatch, said: tuple[int, int, tuple[int, ...]], policy: Policy
+) -> None:
+    monkeypatch.setattr(kernel, "get_mempolicy", lambda: said)
+    assert own_policy() == policy
+
+
+def test_a_policy_that_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError(38, "")
+
+    monkeypatch.setattr(kernel, "get_mempolicy", refuse)
+    with pytest.raises(UserError, match="this thread's memory policy is unknown: this kernel was"):
+        own_policy()
+    with (
+        pytest.raises(UserError, match="policy bind node:0: this kernel was built without NUMA"),
+        policy_set(Policy("bind", (0,))),
+    ):
+        pass
+
+
+def test_the_policy_before_comes_back_with_its_flags() -> None:
+    told: list[tuple[int, tuple[int, ...]]] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kernel, "get_mempolicy", lambda: (3, 1 << 15, (0, 2)))
+        patched.setattr(kernel, "set_mempolicy", lambda mode, nodes: told.append((mode, nodes)))
+        with pytest.raises(RuntimeError), policy_set(Policy("bind", (0,))):
+            raise RuntimeError
+    assert told == [(2, (0,)), (3 | 1 << 15, (0, 2))]
