@@ -60,7 +60,6 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "fleet/rank": ("tests/fleet/test_fleet_run.py",),
     "fleet/rows": ("tests/fleet/test_fleet_gather.py",),
     "fleet/show": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
-    "place/alloc_rules": ("tests/placement/test_gen_migpol.py", "tests/test_plans.py"),
     "place/cgroups": ("tests/placement/test_own_cgroup.py", "tests/placement/test_tiering.py"),
     "runs/history": ("tests/test_history.py",),
     "runs/state": ("tests/runs/test_cut_runs.py",),
