@@ -98,8 +98,9 @@ def test_few_pairs_give_no_verdict() -> None:
 
 
 def test_a_figure_that_is_missing_or_zero_in_a_run_takes_its_pair_away() -> None:
-    base = [{"run_time": 1.0, "gc_time": 1.0}] * 7
+    base = [{"run_time": 1.0, "gc_time": 1.0}] * 7 + [{"run_time": 0.0, "gc_time": 0.0}]
     new = [{"run_time": 2.0, "gc_time": 1.0}] * 5 + [{"run_time": 2.0}, {"gc_time": 0.0}]
+    new.append({"run_time": 2.0, "gc_time": 1.0})
     took, collected = effects([measurement("a", base), measurement("b", new)])
     assert (took.pairs, collected.pairs) == (6, 5)
 
