@@ -74,12 +74,30 @@ def test_memory_whose_limit_would_stay_is_refused(topology: Topology) -> None:
     cache = MemorySideCache(level=1, size_bytes=1 << 30)
     for changes, says in (
         ({"memory_side_caches": [cache]}, "behind a memory-side cache"),
-        ({"kind": NodeKind.HBM}, "which has no modules"),
+        ({"kind": NodeKind.HBM}, "the memory of node 0 is HBM, which has no modules"),
+        ({"kind": NodeKind.GPU}, "which has no modules"),
     ):
         nodes = [topology.nodes[0].model_copy(update=changes), *topology.nodes[1:]]
         changed = topology.model_copy(update={"nodes": nodes})
         with pytest.raises(UserError, match=says):
             memory_limits(changed, ["node:0=4xDDR5-5600"])
+
+
+def test_modules_of_no_node_are_those_of_dram(topology: Topology) -> None:
+    others = [node.model_copy(update={"kind": NodeKind.CXL}) for node in topology.nodes]
+    unknown = topology.model_copy(update={"nodes": others})
+    with pytest.raises(UserError, match="no node is known to be DRAM; name one, as in node:0=4xD"):
+        memory_limits(unknown, ["4xDDR5-5600"])
+    assert {one.node for one in memory_limits(topology, ["4xDDR5-5600"])} == {0, 1}
+
+
+def test_memory_that_no_cpu_is_near_to_has_no_limit(topology: Topology) -> None:
+    """Nor a ratio: nobody is known to read it."""
+    alone = [node.model_copy(update={"cpus": [], "distances": {}}) for node in topology.nodes]
+    found = memory_limits(topology.model_copy(update={"nodes": alone}), ["node:0=1xDDR5-4800"])
+    assert [(one.memory, one.limit, one.ratio) for one in found] == [
+        ("now", None, None), ("node:0=1xDDR5-4800", None, None),
+    ]  # fmt: skip
 
 
 def test_the_command_shows_limits_and_keeps_nothing() -> None:
