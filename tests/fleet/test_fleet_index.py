@@ -93,6 +93,7 @@ def test_the_last_index_is_written_at_once_and_says_what_was_asked(
     assert json.loads(fleet.file.read_text())["finished"] is None
     fleet.coordinator.members[0].host = FleetHost(host="n0", state="measured")
     found = fleet.index.finish(fleet.coordinator)
+    assert fleet.file.read_text().startswith('{\n "version": 1,\n'), "people read it, too"
     assert found == FleetIndex.model_validate_json(fleet.file.read_text())
     assert [host.state for host in found.hosts] == ["measured", "lost"]
     assert (found.started, found.command) == (STARTED, fleet.args.command)

@@ -63,8 +63,8 @@ def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
             "make room, or name another directory with TMPDIR",
             ExitCode.COMMAND_FAILED,
         ) from None
-    count = database.execute("SELECT count(*) FROM figures").fetchone()
-    return content, int(count[0]) if count else 0, problems
+    ((count,),) = database.execute("SELECT count(*) FROM figures").fetchall()
+    return content, count, problems
 
 
 def _exported(form: str) -> str:
