@@ -200,6 +200,23 @@ def test_what_a_single_thread_did_counts_by_its_cpu_time_where_all_samples_are_d
     assert (several.evidence.by_cpu_time, several.evidence.cpu_share) == (None, 0.75)
 
 
+def test_a_sample_without_a_value_or_any_cpu_time_is_not_corrected() -> None:
+    """Of others' times and rates: half the time was lost, or all of it."""
+    columns: dict[str, Sequence[float | None]] = {
+        "bandwidth": [50.0, 50.0, 7.0] * 10,
+        "time_per_load": [8.0, None, 7.0] * 10,
+        "updates": [3.0, 3.0, 7.0] * 10,
+    }
+    one = repetition(columns, disturbed=range(30))
+    lost = one.series[0].model_copy(update={"lost": [0.5, 0.5, 1.0] * 10})
+    one = one.model_copy(update={"series": [lost]})
+    found = conclude(spec(cpus=[0]), spread([one] * 12))
+    assert set(found.samples) == {100.0}
+    estimates = {f.metric: f.estimate for f in found.figures}
+    assert estimates == {"bandwidth": 100, "time_per_load": 4, "updates": 6}
+    assert found.evidence.cpu_share == pytest.approx(1 / 3, abs=1e-3)
+
+
 def test_undisturbed_samples_are_not_corrected_where_they_give_an_interval() -> None:
     values = [75.0] * 10 + [100.0] * 20
     found = conclude(spec(cpus=[0]), spread([repetition({"bandwidth": values}, range(10))] * 12))
@@ -399,6 +416,39 @@ def test_a_figure_that_is_precise_took_many_repetitions(
     assert interim(made).precise is precise
 
 
+def test_an_interval_that_is_as_narrow_as_asked_is_precise() -> None:
+    source = random.Random(3)
+    made = spread(
+        [
+            repetition({"bandwidth": samples(16, lambda _: source.gauss(100, 1.0))})
+            for _ in range(16)
+        ]
+    )
+    width = interim(made).relative_half_width
+    for precision, precise in ((width, True), (width * (1 - 1e-9), False)):
+        found = interim_analysis(spec(precision=precision), made)
+        assert found is not None
+        assert (found.relative_half_width, found.precise) == (width, precise)
+
+
+@pytest.mark.parametrize(
+    ("gap", "unknown", "apart"), [(9.9, False, False), (10.1, False, True), (10.1, True, False)]
+)
+def test_repetitions_that_are_ten_times_their_length_apart_do_not_continue_each_other(
+    gap: float, unknown: bool, apart: bool
+) -> None:
+    """A drift from each to the next one is no correlation then, which leaves an interval."""
+    source = random.Random(3)
+    made = [
+        repetition(
+            {"bandwidth": [100 + 0.01 * i + source.gauss(0, 0.01) for _ in range(16)]},
+            at_s=None if unknown and i == 5 else i * (1 + gap) * 16 * SAMPLE_S,
+        )
+        for i in range(12)
+    ]
+    assert (conclude(spec(), made).figures[0].ci_low is not None) is apart
+
+
 def test_few_repetitions_say_nothing_yet() -> None:
     three = spread([repetition({"bandwidth": [100.0] * 16})] * 3)
     assert interim_analysis(spec(), three) is None
@@ -445,6 +495,18 @@ def test_two_modes_are_said_and_never_precise() -> None:
     assert (fast.value, slow.value) == (120.0, 100.0)
     assert fast.share + slow.share == 1
     assert fast.share == pytest.approx(0.5, abs=0.1)
+
+
+def test_of_two_times_the_shorter_is_the_faster_mode() -> None:
+    source = random.Random(7)
+    repetitions = [
+        repetition({"latency": samples(12, lambda _: 120.0 if source.random() < 0.3 else 100.0)})
+        for _ in range(16)
+    ]
+    fast, slow = conclude(spec(), spread(repetitions)).evidence.modes or []
+    assert (fast.value, slow.value) == (100.0, 120.0)
+    assert fast.share == pytest.approx(0.7, abs=0.1)
+    assert slow.share == pytest.approx(1 - fast.share)
 
 
 def test_where_modes_changed_seldom_the_interval_holds_both() -> None:
@@ -500,6 +562,26 @@ def test_the_type_b_share_of_a_kind_widens_all_its_intervals() -> None:
 def test_few_effective_samples_are_said_to_be_few(values: list[float], note: str) -> None:
     found = conclude(spec(), [repetition({"bandwidth": values})])
     assert any(said.startswith(note) for said in found.evidence.notes or [])
+
+
+def test_how_many_samples_are_few_is_said_by_their_number() -> None:
+    """Twelve are not few in themselves, beside the three that are dropped as warm-up."""
+    for n, what in ((11, "few"), (12, "autocorrelated")):
+        values = samples(n + 3, lambda i: 100.0 + i)
+        rising = conclude(spec(), [repetition({"bandwidth": values})])
+        assert len(rising.samples) == n
+        one, said, *_ = rising.evidence.notes or []
+        assert one.startswith("one repetition: ")
+        assert said.startswith(f"{what} samples (effective n = ")
+
+
+@pytest.mark.parametrize(("fresh", "said"), [((0, 0), True), ((0, 1), False), ((0,), False)])
+def test_one_set_of_pages_is_said_of_several_repetitions(
+    fresh: tuple[int, ...], said: bool
+) -> None:
+    made = [repetition({"bandwidth": [100.0] * 30}, fresh=bool(one)) for one in fresh]
+    notes = conclude(spec(), made).evidence.notes or []
+    assert ("one set of pages: other pages may give another figure" in notes) is said
 
 
 def test_evidence_of_repetitions_is_merged() -> None:
@@ -558,7 +640,11 @@ def test_a_trace_covers_all_repetitions() -> None:
     assert (sample.mean_ns, sample.stddev_ns) == pytest.approx((mean(together), pstdev(together)))
 
 
-@pytest.mark.parametrize(("drift", "settled"), [(0.0, True), (0.2, False)])
+@pytest.mark.parametrize(
+    # The halves' medians differ by drift / 2, of 1 + 29.5 / 40 x drift: 3% at 0.06278.
+    ("drift", "settled"),
+    [(0.0, True), (0.0627, True), (0.0629, False), (0.2, False)],
+)
 def test_loaded_latency_says_whether_all_its_columns_held_still(
     drift: float, settled: bool
 ) -> None:
