@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests import synthetic
 
-from tierscope.analysis.change import Change, Traits, change_of, pair_spread
+from tierscope.analysis.change import Change, Traits, Variation, change_of, pair_spread
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
 
@@ -219,3 +219,35 @@ def test_curves_are_told_apart_by_all_but_the_size() -> None:
     assert sorted(spread for (_, size), spread in found.items() if size == 4096 << 8) == [
         pytest.approx(math.log(20) / 4)
     ]
+
+
+def shifted(count: int, parts: dict[str, float], paths: bool, scatter: float = 0.0) -> Variation:
+    """Of figures whose parts changed by these factors, each on a path of its own or all on one."""
+    return Variation(
+        [
+            change(
+                measured(target=f"node:{n if paths else 0}", pattern={"part": part, "threads": n}),
+                measured(100 * factor * (1 + scatter * (-1) ** n)),
+            )
+            for n in range(count)
+            for part, factor in parts.items()
+        ]
+    )
+
+
+def test_what_all_figures_of_a_path_or_a_part_share_is_no_variation_of_theirs() -> None:
+    """Paths of few figures count as one, each part by itself."""
+    for paths in (True, False):
+        assert shifted(6, {"a": 0.8, "b": 1.0}, paths).overall() < 0.002
+        assert shifted(5, {"": 0.8}, paths).overall() < 0.002
+        # Four cannot tell that all of a path changed.
+        assert shifted(4, {"": 0.8}, paths).overall() > 0.1
+    mixed = shifted(6, {"a": 0.8}, paths=False)
+    assert mixed.overall() == shifted(6, {"a": 1.0}, paths=False).overall()
+
+
+def test_a_path_changed_as_a_whole_where_it_did_by_far_more_than_its_figures_differ() -> None:
+    """4 x 1.4826 x 3% is 17.8%: a common change of 20% is taken out, one of 15% is not."""
+    for factor, common in ((1.2, True), (1.15, False)):
+        found = shifted(10, {"": factor}, paths=False, scatter=0.03).overall()
+        assert (found < 0.07) is common
