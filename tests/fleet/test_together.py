@@ -377,3 +377,20 @@ def test_a_fleet_under_way_has_the_rows_that_its_tables_get(tmp_path: Path) -> N
     hosts = [*index.hosts, FleetHost(host="n3", state="lost")]
     (two, *_) = together_of(tmp_path, index.model_copy(update={"hosts": hosts}))
     assert two.hosts == 2
+
+
+def test_a_host_whose_file_is_damaged_is_no_part_of_any_sum(tmp_path: Path) -> None:
+    """Though its first measurement can be read."""
+
+    def damaged(records: Records) -> None:
+        more = json.loads(json.dumps([records[1], records[-2]]))
+        more[0]["repetition"]["id"] = more[1]["id"] = "io.more"
+        more[0]["repetition"]["series"][0]["durations"][0] = None
+        records[-1:-1] = more
+
+    for host in ("n0", "n1", "n2"):
+        write_host(tmp_path, host, 1e9)
+    edit(tmp_path, "n2", damaged)
+    found = gather(tmp_path, tmp_path)
+    assert (found.states, len(found.unreadable)) == ({"measured": 2, "failed": 1}, 1)
+    assert {one.hosts for one in found.together} == {2}

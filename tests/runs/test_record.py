@@ -35,7 +35,7 @@ def test_the_machine_in_short(machine: Topology) -> None:
     node = machine.nodes[1].model_copy(
         update={"memory_side_caches": [side], "performance": [claim], "free_bytes": 5}
     )
-    changes = {"nodes": [node], "caches": caches, "product": "P", "virtual": "kvm",
+    changes = {"nodes": [node], "caches": caches, "product": "P", "virtual": "kvm", "architecture": "a",
                "gpus": [Gpu(index=3, name="A", address="", uuid="U")]}  # fmt: skip
     found = summarize(machine.model_copy(update=changes))
     assert found.pop("nodes") == [
@@ -54,7 +54,7 @@ def test_the_machine_in_short(machine: Topology) -> None:
         {"level": 2, "type": "unified", "size_bytes": 7, "cpus_each": 1, "count": 1},
     ]
     assert found == {
-        "product": "P", "cpu": "Test CPU", "architecture": "x86_64", "hypervisor": "kvm",
+        "product": "P", "cpu": "Test CPU", "architecture": "a", "hypervisor": "kvm",
         "packages": 2, "cores": 8, "cpus": 16, "usable_cpus": list(range(16)), "page_bytes": 4096,
         "thp_page_bytes": 2 << 20, "gpus": [{"index": 3, "name": "A", "uuid": "U"}],
     }  # fmt: skip

@@ -87,7 +87,8 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
             unreadable = read_rows(folder, paths, told, rows, at_once)
             with _database(Path(place)) as database:
                 older = _load(database, rows)
-                together = [*at_once.rows(lambda run: run not in older)]
+                without = _left_out(database)
+                together = [*at_once.rows(lambda run: run not in without)]
                 _load_together(database, Path(place) / TOGETHER, together)
                 counts = {name: _write(database, name, out) for name, out in targets.items()}
                 return Gathered(
@@ -143,8 +144,17 @@ def _load(database: "DuckDBPyConnection", rows: Mapping[str, Rows]) -> list[str]
         f"FROM (FROM rows_of_{HOSTS} {_USED}) h FULL JOIN {INDEXED} i USING (host)"
     )
     database.execute(f"CREATE VIEW {FIGURES} AS FROM rows_of_{FIGURES} {_USED}")
-    found = database.execute("SELECT run FROM unused WHERE left_out IS NOT TRUE ORDER BY run")
+    found = database.execute("SELECT run FROM unused WHERE left_out IS NULL ORDER BY run")
     return [run for (run,) in found.fetchall()]
+
+
+def _left_out(database: "DuckDBPyConnection") -> set[str]:
+    """Return the run files that were not read whole, and those of hosts that have a later one."""
+    found = database.execute(
+        f"SELECT run FROM rows_of_{HOSTS} WHERE left_out IS NOT NULL "  # noqa: S608 - constants
+        "UNION SELECT run FROM unused"
+    )
+    return {run for (run,) in found.fetchall()}
 
 
 def _load_together(
