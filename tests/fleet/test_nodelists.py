@@ -146,7 +146,7 @@ def test_any_topology_conf_is_read_or_refused(text: str) -> None:
 
 def test_csv_and_yaml_of_hosts_and_groups() -> None:
     expected = {"n1": "left", "n2": "left", "n3": "right"}
-    assert parse_csv('host,group\n"n[1-2]",left\n\nn3,right\n', "t") == expected
+    assert parse_csv('host,group\n"n[1-2]",left\n\nn3,  "right"\n', "t") == expected
     assert parse_yaml("n[1-2]: left\nn3: right\n", "t") == expected
 
 

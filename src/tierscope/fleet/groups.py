@@ -53,12 +53,13 @@ def _numbers(text: str) -> list[str]:
     found: list[str] = []
     for item in text.split(","):
         match = _RANGE.fullmatch(item.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or last < first:
+        first, last = (match[1], match[2] or match[1]) if match else ("1", "0")
+        numbers = range(int(first), int(last) + 1)
+        if not numbers:
             raise UserError(f"'[{text}]' is not a range of numbers; write it as [001-016,20]")
-        if last - first >= _MOST:
+        if len(numbers) > _MOST:
             raise UserError(f"'[{text}]' has more than {_MOST} numbers")
-        found += [str(number).zfill(len(match[1])) for number in range(first, last + 1)]
+        found += [str(number).zfill(len(first)) for number in numbers]
     return found
 
 
@@ -73,11 +74,12 @@ def compress(hosts: Iterable[str]) -> str:
     for (prefix, suffix), numbers in sorted(numbered.items()):
         if "" in numbers:
             words.append(prefix)
-        ranges = _ranges(sorted(numbers - {""}, key=lambda text: (int(text), len(text))))
-        if len(ranges) == 1 and "-" not in ranges[0]:
-            words.append(f"{prefix}{ranges[0]}{suffix}")
-        elif ranges:
-            words.append(f"{prefix}[{','.join(ranges)}]{suffix}")
+        in_order = sorted(numbers - {""}, key=lambda text: (int(text), len(text)))
+        listed = ",".join(_ranges(in_order))
+        if listed.isdigit():
+            words.append(f"{prefix}{listed}{suffix}")
+        elif listed:
+            words.append(f"{prefix}[{listed}]{suffix}")
     return ",".join(words)
 
 
