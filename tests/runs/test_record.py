@@ -35,8 +35,9 @@ def test_the_machine_in_short(machine: Topology) -> None:
     node = machine.nodes[1].model_copy(
         update={"memory_side_caches": [side], "performance": [claim], "free_bytes": 5}
     )
+    gpus = [Gpu(index=3, name="A", address="", uuid="U")]
     changes = {"nodes": [node], "caches": caches, "product": "P", "virtual": "kvm",
-               "architecture": "a", "gpus": [Gpu(index=3, name="A", address="", uuid="U")]}  # fmt: skip
+               "architecture": "a", "gpus": gpus}  # fmt: skip
     found = summarize(machine.model_copy(update=changes))
     assert found.pop("nodes") == [
         {"node": 1, "kind": "DRAM", "inferred_from": "a test says so",
