@@ -148,7 +148,7 @@ def neighbours_of(run: Run) -> dict[str, float | None]:
     load = run.header.environment.get("load", "")
     cpus = run.header.machine["cpus"]
     try:
-        known = float(load) / cpus if load and cpus else None
+        known = float(load) / cpus if cpus else None
     except ValueError:
         known = None
     return {
