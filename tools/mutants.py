@@ -62,7 +62,6 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "fleet/show": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
     "place/cgroups": ("tests/placement/test_own_cgroup.py", "tests/placement/test_tiering.py"),
     "runs/history": ("tests/test_history.py",),
-    "runs/record": ("tests/runs/test_energy_of_runs.py",),
     "runs/state": ("tests/runs/test_cut_runs.py",),
 }
 """Tests of modules that they do not import."""
