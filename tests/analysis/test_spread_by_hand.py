@@ -147,3 +147,14 @@ def test_weights_of_parts_are_within_a_hundredth_or_the_nearest(
     parts: tuple[float, ...], longest: int | None, weights: tuple[int, ...]
 ) -> None:
     assert nearest_weights(parts, longest) == weights
+
+
+def test_where_memories_fall_a_few_may_wait_at_the_best_ratio() -> None:
+    """Against every ratio of a thousand; with nobody waiting it is 0.5% below."""
+    limits = [
+        Limit("a", 200, (1, 0), ((0, 200), (10, 160))),
+        Limit("b", 100, (0, 1), ((0, 100), (10, 50))),
+        threads_limit("t", 64, (0.1, 0.5)),
+    ]
+    most = max(predict(limits, (n / 1000, 1 - n / 1000)).bandwidth for n in range(1, 1000))
+    assert 0.998 * most <= best_spread(limits).bandwidth <= most * 1.001
