@@ -14,6 +14,7 @@ from tests.runs.test_run_files import plan as plan
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.cause import Cause
 from tierscope.model.event import Failed, Repetition, Skipped
+from tierscope.model.evidence import EnergyDomain, EnergyEvidence
 from tierscope.model.path import Limit
 from tierscope.model.run import Header, Measurement, Refinement
 from tierscope.model.topology import Cache, Gpu, MemorySideCache, Performance, Topology
@@ -189,3 +190,23 @@ def test_what_was_skipped_says_what_would_help(plan: Plan) -> None:
     found = measured(spec, last=last)
     assert (found.status, found.reason, found.remedy) == ("skipped", "full", "free some")
     assert (found.repetitions, found.figures, found.stop) == (0, [], None)
+
+
+@pytest.mark.parametrize(("notes", "last"), [(None, False), (["first"], True)])
+def test_what_energy_does_not_tell_is_a_note(
+    plan: Plan, notes: list[str] | None, last: bool
+) -> None:
+    """After those of repetitions, before what ended them. 10 J in 2 s are 5 W, as if it idled."""
+    spec = plan.measurements[0]
+    domain = EnergyDomain(name="p", source="RAPL", joules=10.0, idle_w=5.0, summed=True)
+    energy = EnergyEvidence(seconds=2.0, idle_s=1.0, readings=9, domains=[domain])
+    seen = {"page_bytes": 4096, "notes": notes, "energy": energy.model_dump()}
+    ended = Failed(id=spec.id, cause=Cause.CRASH, reason="died") if last else None
+    found = measured(spec, *[repetition_of(spec.id, evidence=seen, fresh=True)] * 6, last=ended)
+    said = "its power was not above that of the idle machine, as far as counters tell"
+    after = ["a further repetition failed: died"] if last else []
+    assert found.evidence is not None
+    assert found.evidence.notes == [*(notes or []), said, *after]
+    powers = [one for one in found.figures if one.metric == "power"]
+    assert [one.estimate for one in powers] == [5.0, 5.0]
+    assert not any(one.limit or one.compared for one in powers)
