@@ -61,6 +61,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "fleet/rows": ("tests/fleet/test_fleet_gather.py",),
     "fleet/show": ("tests/fleet/test_fleet_gather.py", "tests/fleet/test_fleet_report.py"),
     "place/cgroups": ("tests/placement/test_own_cgroup.py", "tests/placement/test_tiering.py"),
+    "place/tier_rules": ("tests/placement/test_tier_commands.py",),
     "runs/history": ("tests/test_history.py",),
     "runs/state": ("tests/runs/test_cut_runs.py",),
 }
