@@ -232,6 +232,11 @@ def test_a_sample_of_which_half_is_common_time_is_in_the_percentiles(
         "b": [repetition([1.0] * 8, start=0.25 * late, sample_s=0.25)],
     }
     assert joined(hosts).percentiles()[TIMES]["max"].value == pytest.approx(slowest, rel=0.02)
+    # The same of a last sample, whose middle may be just the end of the common time.
+    hosts["a"] = [replace(hosts["a"][0], histograms={})]
+    ends = repetition([1.0] * 8, 0.25 * late, samples=samples[::-1], sample_s=0.25)
+    hosts["b"] = [ends]
+    assert joined(hosts).percentiles()[TIMES]["max"].value == pytest.approx(slowest, rel=0.02)
 
 
 def drifting(gap: float, start: float = 0.0) -> AtOnce:

@@ -82,8 +82,6 @@ def check_nodes(nodes: tuple[int, ...], files: Files | None = None) -> None:
     for node in nodes:
         if node in usable:
             continue
-        if not online and node == 0:
-            continue  # no NUMA: all memory is node 0's
         if node not in online:
             problem = "is offline" if node in possible else "does not exist"
         elif node not in nodes_with_memory(files):
