@@ -259,6 +259,12 @@ def without_samples(records: Records) -> None:
         one["samples"] = []
 
 
+def empty_series(records: Records) -> None:
+    columns = [{"metric": "iops", "values": []}]
+    empty = {"name": "x", "starts": [], "durations": [], "columns": columns}
+    records[2]["repetition"]["series"].append(empty)
+
+
 def in_plan(measurements: list[dict[str, Any]]) -> Callable[[Records], None]:
     return in_header("plan", {"measurements": measurements})
 
@@ -270,11 +276,12 @@ def in_plan(measurements: list[dict[str, Any]]) -> Callable[[Records], None]:
         (in_plan([{}]), REPETITIONS),
         (in_plan([{"id": SMALL, "sampling": {"precision": 9.0, "later": 1}}]), REPETITIONS),
         (lambda records: records[-1].__setitem__("finished", "soon"), REPETITIONS),
+        (empty_series, REPETITIONS),
         (without_samples, REPETITIONS - 1),
         (lambda records: records[2]["repetition"].__setitem__("at_s", None), REPETITIONS - 1),
     ],
     ids=["another plan", "no ids", "a sampling of later versions", "an end that is none",
-         "no samples", "no time"],
+         "another series without samples", "no samples", "no time"],
 )  # fmt: skip
 def test_odd_run_files_leave_what_can_be_summed_up(
     tmp_path: Path, change: Callable[[Records], None], repetitions: int
@@ -319,6 +326,15 @@ def test_eight_stores_are_named(tmp_path: Path, stores: int) -> None:
     for number in range(stores):
         write_host(tmp_path, f"n{number}", 1e9, store=f"s{number}:/x")
     assert gathered(tmp_path)["iops"].stores == [f"nfs4 s{number}:/x" for number in range(8)]
+
+
+@pytest.mark.parametrize("evidence", [None, {"isa": "avx2"}])
+def test_a_store_that_nobody_saw_is_not_named(
+    tmp_path: Path, evidence: dict[str, Any] | None
+) -> None:
+    pair(tmp_path, lambda records: records[-2].__setitem__("evidence", evidence))
+    edit(tmp_path, "n0", lambda records: records[-2].__setitem__("evidence", evidence))
+    assert gathered(tmp_path)["iops"].stores == []
 
 
 def after(folder: Path, **clocks: ClockOffset) -> FleetIndex:

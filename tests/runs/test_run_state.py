@@ -124,8 +124,9 @@ def test_the_quickest_repetition_that_kept_its_pages_says_what_set_up_takes(
     assert state.set_up_s(first) == pytest.approx(0.5)
     assert state.sets(first) == 2
     other = names(state)[1]
-    state.add_repetition(again(other), 0.25 + 0.001)
-    assert state.set_up_s(other) == pytest.approx(0.001)
+    for fresh, taken in ((False, 0.001), (True, 2.0)):
+        state.add_repetition(again(other, fresh=fresh), 0.25 + taken)
+        assert state.set_up_s(other) == pytest.approx(0.001)
 
 
 def test_what_was_not_taken_of_set_up_is_a_measurement_s_own(state: RunState) -> None:
