@@ -224,6 +224,23 @@ def test_undisturbed_samples_are_not_corrected_where_they_give_an_interval() -> 
     assert found.figures[0].estimate == 100.0
 
 
+def test_undisturbed_samples_of_repetitions_far_apart_give_an_interval_of_their_own() -> None:
+    """From repetition to repetition they drift, which is no correlation of what is so far apart."""
+    source = random.Random(3)
+    made = [
+        repetition(
+            {"bandwidth": [75.0] + [100 + 0.01 * i + source.gauss(0, 0.01) for _ in range(15)]},
+            disturbed=[0],
+        )
+        for i in range(12)
+    ]
+    found = conclude(spec(cpus=[0]), spread(made))
+    assert (found.evidence.by_cpu_time, found.evidence.replaced) == (None, 12)
+    assert found.figures[0].ci_low is not None
+    near = [one.model_copy(update={"at_s": 0.2 * i}) for i, one in enumerate(made)]
+    assert conclude(spec(cpus=[0]), near).evidence.by_cpu_time
+
+
 def test_what_the_hypervisor_took_disturbs_a_sample() -> None:
     one = repetition({"bandwidth": [100.0] * 20 + [50.0] * 10})
     stolen = one.series[0].model_copy(update={"stolen": [0.0] * 20 + [0.01] * 10})
@@ -503,8 +520,10 @@ def test_of_two_times_the_shorter_is_the_faster_mode() -> None:
         repetition({"latency": samples(12, lambda _: 120.0 if source.random() < 0.3 else 100.0)})
         for _ in range(16)
     ]
-    fast, slow = conclude(spec(), spread(repetitions)).evidence.modes or []
+    found = conclude(spec(), spread(repetitions))
+    fast, slow = found.evidence.modes or []
     assert (fast.value, slow.value) == (100.0, 120.0)
+    assert found.figures[0].ci_high == 100.0, "they changed too often to be one that lasts"
     assert fast.share == pytest.approx(0.7, abs=0.1)
     assert slow.share == pytest.approx(1 - fast.share)
 

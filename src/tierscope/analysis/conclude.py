@@ -264,11 +264,12 @@ def _kept(
         numbers, own = zip(*parts, strict=True)
         cold = warm_up(own, spec.sampling.precision) if not kept else _NONE
         pages = [sets[number] for number in numbers]
-        one = _samples(own, cold, many)
-        if spec.by_cpu_time() and (one.replaced or one.disturbed) and _has_no_interval(one):
-            one = _samples(own, cold, many, by_cpu_time=True)
-        one.apart, one.pages, one.span_s = apart, pages, span_s
-        kept[own[0].name] = one
+        for by_cpu_time in (False, True) if spec.by_cpu_time() else (False,):
+            one = _samples(own, cold, many, by_cpu_time)
+            one.apart, one.pages, one.span_s = apart, pages, span_s
+            kept[own[0].name] = one
+            if not (one.replaced or one.disturbed) or not _has_no_interval(one):
+                break
     return kept
 
 
