@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.analysis.conclude import InterimAnalysis, conclude, interim_analysis
+from tierscope.analysis.estimate import estimate_median
+from tierscope.analysis.warm_up import warm_up
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.event import Evidence, Repetition
@@ -124,6 +126,12 @@ def test_a_small_change_within_repetitions_extends_the_interval_to_where_it_lead
     assert rising.ci_low is not None
     assert rising.ci_high - rising.estimate > 3 * (rising.estimate - rising.ci_low)
     assert rising.ci_high > 101.2
+    # By twice the change, as a factor: e to the power of it.
+    found = warm_up([one.series[0] for one in made], 0.01)
+    kept = [one.series[0].columns[0].values[found.samples :] for one in made]
+    still = estimate_median([[value or 0 for value in one] for one in kept], 0.04, apart=True)
+    assert found.drift > 0.001
+    assert rising.ci_high == pytest.approx((still.high or 0) * math.exp(2 * found.drift))
 
 
 @given(
