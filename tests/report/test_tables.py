@@ -12,6 +12,7 @@ from tests import synthetic
 
 from tierscope.analysis.compare import compare
 from tierscope.kinds.views import VIEWS
+from tierscope.model.text import brief
 from tierscope.report.compare import show_comparison
 from tierscope.report.run import show_run
 from tierscope.report.style import make_console, new_table
@@ -57,3 +58,12 @@ def test_no_table_of_a_run_or_a_comparison_is_cut(width: int) -> None:
     lines = printed.getvalue().splitlines()
     assert [line for line in lines if "…" in line or cell_len(line) > width] == []
     assert sum("level 3, to" in line for line in lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(288_000.4, 4, "288000"), (159_640.0, 3, "160000"), (1234.0, 3, "1230"), (99.96, 3, "100"),
+     (12.345, 4, "12.35"), (0.00001234, 2, "1.2e-05"), (float("inf"), 3, "inf"), (0.0, 3, "0")],
+)  # fmt: skip
+def test_a_large_number_has_no_exponent(value: float, digits: int, text: str) -> None:
+    assert brief(value, digits) == text

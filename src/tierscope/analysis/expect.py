@@ -45,6 +45,7 @@ from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.model.gpu import SUM
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run, lower_is_better, shared
+from tierscope.model.text import brief
 from tierscope.plans.grammar import parse_duration, parse_size
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
@@ -453,10 +454,14 @@ def _said(rule: Rule, m: Measurement, value: float) -> str:
         limit = f" {m.limit.value / 1e9:.4g} GB/s, {m.limit.link}" if m.limit else ""
         return f"{value:.3f} of its limit{limit}; {bound}{rule.bound:g}"
     name, factor = _SHOWN_IN.get(rule.unit, (rule.unit, 1.0))
+
+    def said(value: float) -> str:
+        return brief(value / factor, 4)
+
     interval = ""
     if m.ci_low is not None and m.ci_high is not None:
-        interval = f" ({m.ci_low / factor:.4g} to {m.ci_high / factor:.4g})"
-    return f"{value / factor:.4g}{interval} {name}; {bound}{rule.bound / factor:.4g} {name}"
+        interval = f" ({said(m.ci_low)} to {said(m.ci_high)})"
+    return f"{said(value)}{interval} {name}; {bound}{said(rule.bound)} {name}"
 
 
 def _missing(rule: Rule, m: Measurement) -> Finding:

@@ -17,6 +17,7 @@ from tierscope.analysis.expect import OF_LIMIT, Vocabulary, best_figures, parse_
 from tierscope.model.errors import UserError
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run, lower_is_better, shared
+from tierscope.model.text import brief
 
 _USUAL_SPREAD, _USUAL_RUNS = 0.015, 2
 """Relative standard deviation between runs of a machine that nobody knows, and its weight."""
@@ -117,7 +118,7 @@ def _rule(subject: str, bound: float, unit: str, lower: bool) -> str:
     shown, factor = ("GB/s", 1e9) if unit == "B/s" else (unit, 1.0)
     step = 10.0 ** (math.floor(math.log10(bound / factor)) + 1 - _DIGITS)
     rounded = (math.ceil if lower else math.floor)(bound / factor / step) * step
-    return f"{subject}: {'<=' if lower else '>='} {rounded:.{_DIGITS}g} {shown}"
+    return f"{subject}: {'<=' if lower else '>='} {brief(rounded, _DIGITS)} {shown}"
 
 
 def as_file(learned: Sequence[Learned], runs: Sequence[Run]) -> str:
@@ -137,7 +138,7 @@ def as_file(learned: Sequence[Learned], runs: Sequence[Run]) -> str:
             lines.append(f"  # {one.subject}: no undisturbed figure with an interval")
             continue
         factor, unit = (1e9, "GB/s") if one.unit == "B/s" else (1.0, one.unit)
-        low, high = (f"{value / factor:.4g}" for value in (one.lowest, one.highest))
+        low, high = (brief(value / factor, 4) for value in (one.lowest, one.highest))
         seen = f"{low} to {high} {unit}, ±{one.spread:.1%}" if one.runs > 1 else f"{low} {unit}"
         lines += [f'  - "{one.rule}"', f"    # {one.runs} of {len(runs)} runs: {seen}"]
     return "\n".join(lines) + "\n"

@@ -20,6 +20,12 @@ def printable(text: str, instead: str = "\N{REPLACEMENT CHARACTER}", keep: str =
     return text.translate(dict.fromkeys(map(ord, unseen), instead)) if unseen else text
 
 
+def brief(value: float, digits: int) -> str:
+    """Return a number with so many significant digits at most; a large one without an exponent."""
+    text = f"{value:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text else text
+
+
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV, with cells that no spreadsheet takes for a formula."""
     text = io.StringIO()

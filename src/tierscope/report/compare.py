@@ -15,6 +15,7 @@ from tierscope.model.base import RECORDED
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, Measurement, Run
+from tierscope.model.text import brief
 from tierscope.report import figures
 from tierscope.report.figures import scale_of, seconds_text
 from tierscope.report.naming import path_of
@@ -85,7 +86,13 @@ def show_pairs(console: Console, found: Sequence[Paired]) -> None:
                 ratio += f" ({known.low:.4f}–{known.high:.4f})"
             name = one.base.id if one.base.id == one.new.id else f"{one.base.id} | {one.new.id}"
             further = metric_name(metric) if metric != headline else ""
-            cells = (f"{base / factor:.4g}", f"{new / factor:.4g}", unit, ratio, str(len(pairs)))
+            cells = (
+                brief(base / factor, 4),
+                brief(new / factor, 4),
+                unit,
+                ratio,
+                str(len(pairs)),
+            )
             table.add_row(", ".join(filter(None, (name, further, part))), *cells)
     console.print(table)
 

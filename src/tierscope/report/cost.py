@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tierscope.analysis.cost import GOALS, Placement, Value, beaten_by, goal_of
 from tierscope.model.price import GIB, Offer, PricedTier, Prices
+from tierscope.model.text import brief
 from tierscope.report import figures
 from tierscope.report.style import new_table, note, title
 
@@ -198,7 +199,7 @@ def _frontier_cell(one: Placement, others: Sequence[Placement], goal: str) -> Te
     number = (
         figures.plain(value.measurement, factor)
         if value.measurement
-        else f"{value.estimate / factor:.4g}"
+        else brief(value.estimate / factor, 4)
     )
     text = f"{number} {unit}"
     better = beaten_by(one, others, goal)

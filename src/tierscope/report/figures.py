@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from tierscope.model.metric import METRICS
 from tierscope.model.path import Limit
 from tierscope.model.run import Figure, Measurement, is_exact, is_unreliable
+from tierscope.model.text import brief
 
 Figured = Measurement | Figure
 """Whatever has an estimate and, where it is known, its interval."""
@@ -61,7 +62,7 @@ def common_scale(shown: Sequence[Figured]) -> tuple[str, float]:
 def limit_text(limit: Limit) -> str:
     """Return a limit with its unit: 12.8 GB/s."""
     unit, factor = scale_of(limit.unit, [limit.value])
-    return f"{limit.value / factor:.4g} {unit}"
+    return f"{brief(limit.value / factor, 4)} {unit}"
 
 
 def _first_below(scales: tuple[tuple[str, float], ...], value: float) -> tuple[str, float]:

@@ -17,6 +17,7 @@ from tierscope.model.errors import counted
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
 from tierscope.model.outlier import Outlier, SlowPath, TogetherFigure
 from tierscope.model.run import Figure, Measurement, lower_is_better
+from tierscope.model.text import brief
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import label_of, metric_name, varying, words_of
@@ -390,7 +391,7 @@ class FleetPath:
 
     def number(self, value: float) -> str:
         """Write a value in the path's unit, without it."""
-        return f"{value / self.scale[1]:.4g}"
+        return brief(value / self.scale[1], 4)
 
     def text(self, value: float) -> str:
         """Write a value with the path's unit."""

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.model.errors import counted
+from tierscope.model.text import brief
 from tierscope.report.style import new_table, note
 from tierscope.runs.history import Entry
 
@@ -57,5 +58,5 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return brief(value, 6)
     return str(value)

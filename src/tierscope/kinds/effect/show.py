@@ -23,6 +23,7 @@ from tierscope.model.errors import counted
 from tierscope.model.evidence import ProgramRun
 from tierscope.model.metric import METRICS, heading_of
 from tierscope.model.run import Measurement, Run
+from tierscope.model.text import brief
 from tierscope.report import figures
 from tierscope.report.evidence import by_node
 from tierscope.report.pictures import generic, shapes
@@ -39,7 +40,7 @@ def change_text(ratio: float | None) -> str:
     """Return a ratio as a change: ``+12.3%``, ``-4.0%``; a large one as ``x2.5``."""
     if ratio is None:
         return "–"
-    return f"x{ratio:.3g}" if ratio >= 2 else f"{100 * (ratio - 1):+.1f}%"
+    return f"x{brief(ratio, 3)}" if ratio >= 2 else f"{100 * (ratio - 1):+.1f}%"
 
 
 def interval_text(low: float, high: float) -> str:
@@ -112,7 +113,7 @@ def _compared(effect: Effect | None) -> tuple[str, str, str, str]:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:.2g}%" if share < 1 else f"x{1 + share:.2g}"
+    return f"{brief(100 * share, 2)}%" if share < 1 else f"x{brief(1 + share, 2)}"
 
 
 def _show_pages(console: Console, group: list[Measurement]) -> None:

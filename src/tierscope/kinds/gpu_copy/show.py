@@ -26,6 +26,7 @@ from tierscope.model.gpu import (
     reads,
 )
 from tierscope.model.run import Measurement, Run
+from tierscope.model.text import brief
 from tierscope.model.topology import Node, NodeKind, Topology
 from tierscope.report import figures
 from tierscope.report.evidence import states_of, throttled
@@ -439,7 +440,7 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
 def _first_copies(measured: Sequence[Measurement]) -> Iterator[str]:
     found = (figures.figure_of(m, "first_copy_bandwidth") for m in measured)
     if rates := sorted(rate for rate in found if rate is not None):
-        ends = dict.fromkeys(f"{rate / 1e9:.3g}" for rate in (rates[0], rates[-1]))
+        ends = dict.fromkeys(brief(rate / 1e9, 3) for rate in (rates[0], rates[-1]))
         yield f"{_FIRST}: {' to '.join(ends)} GB/s"
 
 

@@ -21,6 +21,7 @@ from tierscope.model.event import IoEvidence
 from tierscope.model.evidence import NfsCounts, PortCounts
 from tierscope.model.run import Figure, Measurement, Round, Run
 from tierscope.model.storage import BlockCounts, DriveFacts, StorageFacts
+from tierscope.model.text import brief
 from tierscope.report import figures
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.naming import path_name, path_of
@@ -232,7 +233,7 @@ def thread_lines(measured: Sequence[Measurement]) -> list[str]:
             words = f"more threads add nothing to the {rate_text(first)} of {one}"
         else:
             reached = f"{best.pattern['threads']} threads reach {rate_text(best)}"
-            words = f"{reached}, {gain:.2g} times {one}"
+            words = f"{reached}, {brief(gain, 2)} times {one}"
         lines.append(f"{plural(first)}: {words}")
     return lines
 
@@ -265,8 +266,8 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
             continue
         ratio = (m.estimate or 0.0) / other.estimate
         lines.append(
-            f"{_blocks(m)}: {rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
-            f"{rate_text(other)}"
+            f"{_blocks(m)}: {rate_text(m)} through the page cache, {brief(ratio, 2)} times the "
+            f"drive's {rate_text(other)}"
         )
     return lines
 
@@ -441,9 +442,9 @@ def show_devices(console: Console, measurement: Measurement) -> None:
             one.name,
             f"{one.requests_per_s:.0f}",
             f"{one.mean_bytes / 1024:.4g} KiB",
-            f"{one.bytes / one.seconds / factor:.3g}",
-            f"{one.await_ms:.3g}",
-            f"{one.in_flight:.3g}",
+            brief(one.bytes / one.seconds / factor, 3),
+            brief(one.await_ms, 3),
+            brief(one.in_flight, 3),
             f"{one.utilization:.0%}",
             *(cells.get(one.name, "") for cells in known.values()),
         )
@@ -473,7 +474,7 @@ def _sums(facts: StorageFacts, array: BlockCounts, members: Sequence[BlockCounts
         if not own:
             continue
         same = abs(theirs - own) <= _AGREE * own
-        times = "as much" if same else f"{theirs / own:.3g} times as much"
+        times = "as much" if same else f"{brief(theirs / own, 3)} times as much"
         parts.append(f"{word} {size_text(own)}, its {len(members)} members together {times}")
     level = f" ({facts.level})" if facts.level else ""
     return f"{array.name}{level} {'; '.join(parts)}." if parts else ""
@@ -590,7 +591,7 @@ def _unsteady(measured: Sequence[Measurement]) -> Iterator[str]:
     if left:
         yield (
             f"{len(left)} of {len(known)}: no steady state by the five-round rule, rounds of "
-            f"{min(left):.3g} to {max(left):.3g} ms"
+            f"{brief(min(left), 3)} to {brief(max(left), 3)} ms"
         )
 
 
@@ -626,7 +627,8 @@ def _of_one(m: Measurement, measured: Sequence[Measurement], apart: str) -> Iter
     ended = sorted((one.last_finisher_s, one.name) for one in targets if one.last_finisher_s)
     if len(ended) > 1:
         (first, name), (last, other_name) = ended[0], ended[-1]
-        yield f"{name} finished first, after {first:.3g} s; {other_name} last, after {last:.3g} s"
+        times = [f"after {brief(seconds, 3)} s" for seconds in (first, last)]
+        yield f"{name} finished first, {times[0]}; {other_name} last, {times[1]}"
 
 
 def same_alone(alone: Measurement, together: Measurement) -> bool:
@@ -967,7 +969,7 @@ def over_written(given: PictureInput) -> Iterator[Picture]:
 
 def _point(x: float, value: float, unit: str, series: str, where: str) -> dict[str, Any]:
     """Return a row of a time series, whose values have no intervals."""
-    tip = f"{series}, {where}: {value:.4g} {unit}"
+    tip = f"{series}, {where}: {brief(value, 4)} {unit}"
     return {"x": x, "value": value, "low": value, "high": value, "series": series, "tip": tip,
             "doubtful": False}  # fmt: skip
 

@@ -21,7 +21,7 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run, lower_is_better
-from tierscope.model.text import csv_text
+from tierscope.model.text import brief, csv_text
 from tierscope.model.topology import emulated_parts
 from tierscope.report import figures
 from tierscope.report.best import best_to
@@ -341,7 +341,7 @@ def _more(evidence: Evidence) -> list[str]:
         elif key.endswith("_bytes") and isinstance(value, int | float):
             parts.append(f"{name.removesuffix(' bytes')} {figures.size_text(value)}")
         elif isinstance(value, float):
-            parts.append(f"{name} {value:.4g}")
+            parts.append(f"{name} {brief(value, 4)}")
         elif isinstance(value, str | int):
             parts.append(f"{name} {value}")
         else:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tierscope.analysis.cost import GOALS, Placement, beaten_by, goal_of
 from tierscope.model.price import GIB
+from tierscope.model.text import brief
 from tierscope.report.pictures.draw import SERIES, SHAPES
 from tierscope.report.pictures.picture import Picture, Spec
 from tierscope.report.pictures.shapes import axis, by_name, points
@@ -63,7 +64,8 @@ def _panel(goal: str, shown: Sequence[Placement], names: list[str], currency: st
                 "high": value.high / factor,
                 "series": one.name,
                 "beaten": beaten_by(one, shown, goal) is not None,
-                "tip": f"{one.name}: {one.price:.0f} {currency}, {value.estimate / factor:.4g}",
+                "tip": f"{one.name}: {one.price:.0f} {currency}, "
+                + brief(value.estimate / factor, 4),
             }
         )
     most = max(row["high"] for row in rows)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tierscope.model.errors import counted
 from tierscope.model.outlier import SlowPath
+from tierscope.model.text import brief
 from tierscope.report.fleet import FleetPath, FleetView, signed_percent
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
@@ -100,7 +101,7 @@ def _bars(view: FleetView, number: int, width: float, low: float) -> Spec:
     rows = []
     for (place, group), count in sorted(counts.items()):
         start = low + place * width
-        said = f"{counted(count, 'host')}: {start:.4g} to {start + width:.4g} {unit}"
+        said = f"{counted(count, 'host')}: {brief(start, 4)} to {brief(start + width, 4)} {unit}"
         whose = f", {view.groups[group]}" if len(view.groups) > 1 else ""
         rows.append({"x": start, "x2": start + width, "y": below[place], "y2": below[place] + count,
                      "group": view.groups[group], "tip": said + whose})  # fmt: skip
