@@ -206,6 +206,16 @@ def test_of_two_sets_that_made_as_many_repetitions_the_larger_counts() -> None:
     assert windows([]) == Windows({}, 0, 0, 0.0)
 
 
+@pytest.mark.parametrize("letter", "klmnopqrstuvwxyz")
+def test_of_two_sets_that_are_as_large_the_first_counts(letter: str) -> None:
+    """Whatever the hosts are called: the same files give the same figures each time."""
+    hosts = {
+        f"{letter}{name}": [repetition([1.0] * 4, start=2.0 * n, number=n) for n in numbers]
+        for name, numbers in (("a", (0, 1)), ("b", (0, 1)), ("c", (2, 3)), ("d", (2, 3)))
+    }
+    assert sorted(joined(hosts).windows.by_number) == [0, 1]
+
+
 def test_a_repetition_that_hosts_did_not_share_leaves_the_others() -> None:
     hosts = {
         "a": [repetition([1.0] * 4, start=3.0 * n, number=n) for n in range(3)],

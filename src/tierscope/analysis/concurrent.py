@@ -113,7 +113,7 @@ def windows(repetitions: Iterable[tuple[str, float, HostRepetition]]) -> Windows
     sets = Counter((group.hosts, group.who) for group in groups.values())
     if not sets:
         return Windows({}, 0, 0, 0.0)
-    chosen = max(sets, key=lambda one: (sets[one], one))
+    chosen = max(sets, key=lambda one: (sets[one], one[0]))  # the first of those that are alike
     found: dict[int, Window] = {}
     taken_s = 0.0
     for number, group in sorted(groups.items()):
