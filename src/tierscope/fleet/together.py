@@ -141,7 +141,7 @@ def together_of(folder: Path, index: FleetIndex) -> list[TogetherFigure]:
         found = RepetitionsAtOnce(Path(place))
         for host in index.hosts:
             path = folder / host.run
-            if host.run and path.is_file():
+            if path.is_file():
                 contents = read_contents(path)
                 found.add(host.run, run_of(contents), contents, host.clock_after)
         return [*found.rows(lambda _: True)]
