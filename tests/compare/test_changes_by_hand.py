@@ -136,17 +136,6 @@ def test_a_quarter_of_a_cores_own_caches_is_surely_its_own(
     assert Traits.of(run, run).private_bytes == kib * KIB
 
 
-def test_a_machine_that_does_not_say_its_cpus_has_one_a_core() -> None:
-    said = {key: value for key, value in synthetic.header().machine.items()
-            if key not in ("cpus", "cores")}  # fmt: skip
-    caches = [cache(1, 32 * KIB, 1), cache(2, 2048 * KIB, 2)]
-    run = synthetic.run([], machine={**said, "caches": caches})
-    assert Traits.of(run, run).private_bytes == 8 * KIB
-    del said["caches"]
-    run = synthetic.run([], machine=said)
-    assert Traits.of(run, run).private_bytes == 0
-
-
 @pytest.mark.parametrize(
     ("changes", "private"),
     [
