@@ -142,10 +142,9 @@ def test_what_was_not_taken_of_set_up_is_a_measurement_s_own(state: RunState) ->
 
 def test_new_pages_cost_what_later_ones_took_on_average(state: RunState) -> None:
     first, *_ = names(state)
-    least = state.specs[first].least_populate_s()
     state.add_repetition(again(first), 0.25 + 8.0)
     state.add_repetition(again(first), 0.25 + 0.5)
-    assert state.populate_s(first) == pytest.approx(max(7.5, least))
+    assert state.populate_s(first) == pytest.approx(7.5)
     state.add_repetition(again(first, fresh=True), 0.25 + 2.0)
     assert state.populate_s(first) == pytest.approx(1.5)
     state.add_repetition(again(first, fresh=True), 0.25 + 3.0)
@@ -153,12 +152,21 @@ def test_new_pages_cost_what_later_ones_took_on_average(state: RunState) -> None
     assert state.sets(first) == 3
 
 
+def test_new_pages_cost_at_least_what_is_known_until_some_were_seen(
+    state: RunState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first repetition may have found those of others."""
+    first, *_ = names(state)
+    monkeypatch.setattr(type(state.specs[first]), "least_populate_s", lambda _: 9.0)
+    state.add_repetition(again(first), 0.25 + 0.5)
+    assert state.populate_s(first) == 9.0
+    state.add_repetition(again(first), 0.25 + 0.5)
+    state.add_repetition(again(first, fresh=True), 0.25 + 2.0)
+    assert state.populate_s(first) == pytest.approx(1.5)
+
+
 def test_new_pages_cost_nothing_less_than_nothing(state: RunState) -> None:
-    """And, where the first repetition found pages of others, at least what is known of the kind."""
-    first, second, _ = names(state)
-    least = state.specs[second].least_populate_s()
-    state.add_repetition(again(second), 0.25)
-    assert state.populate_s(second) == pytest.approx(least)
+    first, *_ = names(state)
     state.add_repetition(again(first), 0.25 + 1.0)
     state.add_repetition(again(first), 0.25 + 0.5)
     state.add_repetition(again(first, fresh=True), 0.25 + 0.25)
