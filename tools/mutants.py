@@ -174,7 +174,10 @@ def sample(module: Path, count: int, seed: str) -> tuple[list[Mutant], int]:
     for operator, number in every:
         if len(found) == count:
             break
-        mutated = mutate_code(code, operator, number)
+        try:
+            mutated = mutate_code(code, operator, number)
+        except AttributeError:  # of cosmic-ray, at exceptions whose names have dots
+            continue
         if mutated and mutated != code and _compiles(mutated):
             diff = difflib.unified_diff(
                 lines, mutated.splitlines(), str(module), "mutant", lineterm="", n=0
