@@ -218,10 +218,10 @@ def _steepness(curve: list[tuple[int, float]], at: int) -> float:
 def _private_bytes(run: Run) -> float:
     """Return the working set that certainly stays in a core's own caches, in bytes a CPU."""
     machine = run.header.machine
-    threads = machine.get("cpus", 1) / max(1, machine.get("cores", 1))
+    threads = machine["cpus"] / max(1, machine["cores"])
     own = [
         cache["size_bytes"] / cache["cpus_each"]
-        for cache in machine.get("caches", [])
+        for cache in machine["caches"]
         if cache["type"] != "instruction"
         and 0 < cache["cpus_each"] <= threads
         # A virtual machine with one CPU does not see who shares its third level.
