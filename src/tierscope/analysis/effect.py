@@ -192,8 +192,10 @@ def _effect(base: Measurement, other: Measurement, figure: str, error: float) ->
     if not pairs:
         return found
     ratio = paired_ratio(pairs, error)
-    if ratio.low is None or ratio.high is None or len(pairs) < MIN_PAIRS:
+    if len(pairs) < MIN_PAIRS:
         return found.model_copy(update={"ratio": ratio.ratio})
+    assert ratio.low is not None
+    assert ratio.high is not None
     return found.model_copy(
         update={
             "ratio": ratio.ratio,
