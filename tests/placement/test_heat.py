@@ -184,11 +184,14 @@ class Tiered:
 
     def __init__(self) -> None:
         self.targets: list[list[int | None]] = []
+        self.off: list[list[int]] = []
+        """The kdamonds that were ended before each beginning."""
         self.fails = False
 
     def run(self, rules: Rules, _content: object) -> None:
         if self.fails:
             raise KernelError("no such process", 3)
+        self.off.append([])
         self.targets.append([one.contexts[0].targets[0].pid for one in rules.kdamonds])
 
 
@@ -204,6 +207,12 @@ def observed(
             raise KernelError("it is gone", 3)
         return [Region(0, 0, 10**6, 10, 0)]
 
+    def command(_kernel: object, number: int, word: str) -> None:
+        assert word == "off"
+        tiered.off[-1].append(number)
+
+    monkeypatch.setattr(tree, "running", lambda _: [*range(len((tiered.targets or [[]])[-1]))])
+    monkeypatch.setattr(tree, "command", command)
     left = [*layouts]
     monkeypatch.setattr(heat, "layout_of", lambda *_: left.pop(0))
     monkeypatch.setattr(heat.status, "regions_of", regions)
@@ -217,11 +226,12 @@ def test_damon_begins_anew_only_where_memory_is_elsewhere(
     kernel, tiered = FakeKernel(tmp_path / "root"), Tiered()
     one, grown = {5: [Stretch(0, 100, 50, "f")]}, {5: [Stretch(0, 101, 60, "f")]}
     two = {5: [Stretch(0, 100, 50, "f")], 6: [Stretch(0, 100, 40, "g")]}
-    seen = observed(monkeypatch, kernel, [{}, one, one, grown, two, {}, two], tiered)
-    assert tiered.targets == [[5], [5, 6]]
-    assert (seen.looks, seen.processes) == (5, 2)
+    seen = observed(monkeypatch, kernel, [{}, one, one, grown, two, {}, two, one], tiered)
+    assert tiered.targets == [[5], [5, 6], [5]]
+    assert tiered.off == [[0], [0, 1], []]
+    assert (seen.looks, seen.processes) == (6, 2)
     assert {(s.name, s.bytes, s.resident, s.accessed) for s in seen.sites} == {
-        ("f", 60, 260, 130), ("g", 40, 80, 40),
+        ("f", 60, 310, 155), ("g", 40, 80, 40),
     }  # fmt: skip
 
 
