@@ -226,7 +226,14 @@ def _goal(text: str, fast: int) -> damon.Goal:
 
 
 def _node(text: str) -> int:
-    return parse_count(text.strip().removeprefix("node:"), 0, 0)
+    return _number(text.strip().removeprefix("node:"), 0)
+
+
+def _number(text: str, minimum: int) -> int:
+    """Parse a number; the word ``all``, which stands for one elsewhere, is none here."""
+    if text.strip() == "all":
+        raise UserError("'all' is not a number")
+    return parse_count(text, 0, minimum)
 
 
 def _us(text: str) -> int:
@@ -237,7 +244,7 @@ def _us(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    return parse_count(text, 1)
+    return _number(text, 1)
 
 
 def _share(of: int) -> Callable[[str], int]:
@@ -312,7 +319,7 @@ def _pair(kernel: Kernel, text: str) -> Pair:
     fast, colon, slow = text.partition(":")
     if not colon:
         raise UserError(f"--pair '{text}' is not FAST:SLOW, such as 0:2")
-    nodes = (parse_count(fast, 0, 0), parse_count(slow, 0, 0))
+    nodes = (_number(fast, 0), _number(slow, 0))
     for node in nodes:
         tree.check(kernel, node)
     return nodes
