@@ -13,6 +13,7 @@ from tests.fleet import made
 from tierscope.fleet.gather import gather
 from tierscope.fleet.rows import Rows, facts_of, model_of, neighbours_of, run_files_below
 from tierscope.fleet.tables import open_fleet, records
+from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.evidence import GpuState
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
@@ -218,6 +219,7 @@ def test_run_files_are_those_below_a_folder(tmp_path: Path) -> None:
         (10, 5000, [5000]),
         # 2048 lines of 1 KiB are 2 MiB, of 4 KiB they are 8, of which 4 MiB go to a file.
         (1 << 10, 5000, [5000]),
+        (2048, 5000, [5000]),
         (2049, 5000, [2048, 2048, 904]),
         (4 << 10, 3000, [1025, 1025, 950]),
         (5 << 20, 3, [1, 1, 1]),
@@ -311,3 +313,12 @@ def test_an_index_alone_is_a_fleet(tmp_path: Path) -> None:
     (tmp_path / "notes.jsonl").write_text("hello\n")
     found = gather(tmp_path, tmp_path)
     assert (found.hosts, found.states, len(found.unreadable)) == (2, {"failed": 2}, 1)
+
+
+def test_a_folder_without_any_run_names_the_first_file(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text("hello\n")
+    with pytest.raises(
+        UserError, match=r"has no run file: .*/a\.jsonl is not a tierscope run file"
+    ):
+        gather(tmp_path, tmp_path)
