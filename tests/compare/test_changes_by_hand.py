@@ -192,6 +192,12 @@ def test_between_levels_a_latency_may_be_any_of_those_about_it() -> None:
         assert found.spread == pytest.approx(usual, abs=1e-7)
 
 
+def test_the_first_size_of_a_curve_has_no_neighbour_before_it() -> None:
+    machine = {**synthetic.header().machine, "caches": []}
+    run = synthetic.run(chases((1.4, 4.5, 4.5, 4.5, 90, 90, 90)), machine=machine)
+    assert shared_of(run, run)[1] == pytest.approx(math.log(4.5 / 1.4) / 2)
+
+
 @pytest.mark.parametrize(
     "measurements",
     [

@@ -188,6 +188,8 @@ def test_of_a_measurement_that_failed_every_figure_is_named_once() -> None:
         found = compared(*runs).differences
         assert [(d.cause, d.unit) for d in found] == [("not-measured", unit) for unit in
                                                        ("B/s", "1/s")]  # fmt: skip
+    (alone,) = against(synthetic.run([failed]), synthetic.run([])).differences
+    assert (alone.cause, alone.unit, alone.base) == ("only-base", None, None)
     (both,) = compared(failed, failed).differences
     assert both.reason == "failed in the base run: it broke"
 

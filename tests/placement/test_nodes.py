@@ -64,6 +64,7 @@ def test_relative_nodes_count_what_the_cpuset_allows(tmp_path: Path) -> None:
         ("2-0", "the range '2-0' runs backwards"),
         ("0,0", "names a number twice"),
         ("+4", "there is no +4; this process may use 4 nodes with memory, +0 to +3"),
+        ("+0,5,4", "there is no +5; this process"),
         ("!all", "none is left of the nodes with memory: 0-2,4"),
         ("0,2@3", "give one weight from 1 to 255 for each of the 2 nodes"),
         ("0@256", "give one weight from 1 to 255"),
