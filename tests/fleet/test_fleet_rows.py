@@ -318,7 +318,5 @@ def test_an_index_alone_is_a_fleet(tmp_path: Path) -> None:
 def test_a_folder_without_any_run_names_the_first_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text("hello\n")
-    with pytest.raises(
-        UserError, match=r"has no run file: .*/a\.jsonl is not a tierscope run file"
-    ):
+    with pytest.raises(UserError, match=r"has no run file: .*/a\.jsonl is not a tierscope run"):
         gather(tmp_path, tmp_path)
