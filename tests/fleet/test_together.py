@@ -410,3 +410,13 @@ def test_a_host_whose_file_is_damaged_is_no_part_of_any_sum(tmp_path: Path) -> N
     found = gather(tmp_path, tmp_path)
     assert (found.states, len(found.unreadable)) == ({"measured": 2, "failed": 1}, 1)
     assert {one.hosts for one in found.together} == {2}
+
+
+def test_the_headline_comes_first_wherever_its_column_is(tmp_path: Path) -> None:
+    def turned(records: Records) -> None:
+        for record in records[1:-2]:
+            record["repetition"]["series"][0]["columns"].reverse()
+
+    pair(tmp_path, turned)
+    edit(tmp_path, "n0", turned)
+    assert next(iter(gathered(tmp_path))) == "iops"
