@@ -37,8 +37,8 @@ def kernel(tmp_path: Path) -> FakeKernel:
         (Asked(pairs=("0:2",), pid=1), "/cgroup", "without --cgroup"),
         (Asked(pairs=("0:2",), pid=999_999), None, "there is no process 999999"),
         (Asked(pairs=("0:7",)), None, "7"),
-        (Asked(pairs=("all:2",)), None, "'all' is not a number"),
-        (Asked(pairs=("0:all",)), None, "'all' is not a number"),
+        (Asked(pairs=("all:2",)), None, "'all' is not a count"),
+        (Asked(pairs=("0:all",)), None, "'all' is not a count"),
     ],
 )
 def test_options_of_tiering_that_do_not_go_together(

@@ -82,7 +82,7 @@ def test_rules_of_one_node_share_a_kdamond() -> None:
         ("mid: 40%", "mid: 60%", "mine.yaml:10: watermarks: high >= mid >= low"),
         ("10%..60%", "60%..10%", "mine.yaml:14: key 'accesses': range '60%..10%' runs backwards"),
         ("to: node:0", "to: 2", "mine.yaml:11: 'from' and 'to' are both node 2"),
-        ("to: 2\n", "to: 2,4\n", "mine.yaml:6: key 'to': '2,4' is neither a count"),
+        ("to: 2\n", "to: 2,4\n", "mine.yaml:6: key 'to': '2,4' is not a count such as 4"),
         ("sample: 50ms", "sample: 5s", "mine.yaml:1: 'sample' has to be at most 'aggregate'"),
         ("rules:", "rule:", "mine.yaml:3: unknown key 'rule'"),
     ],
@@ -184,9 +184,9 @@ def test_intervals_may_be_left_to_the_kernel(tune: str, goal: damon.IntervalsGoa
     [
         ("", "mine.yaml:1: there are no rules in it; allowed: intervals, regions, rules"),
         ("regions: 10..20\n", "mine.yaml:1: key 'rules' is missing"),
-        ("regions: all..20\nrules: []\n", "mine.yaml:1: key 'regions': 'all' is not a number"),
+        ("regions: all..20\nrules: []\n", "mine.yaml:1: key 'regions': 'all' is not a count such as 4"),
         ("rules:\n- {move: cold, from: all, to: 2}\n",
-         "mine.yaml:2: key 'from': 'all' is not a number"),
+         "mine.yaml:2: key 'from': 'all' is not a count such as 4"),
         ("regions: 0..20\nrules: []\n", "mine.yaml:1: key 'regions': 0 is too few"),
     ],
 )  # fmt: skip

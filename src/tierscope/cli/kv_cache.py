@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tierscope.suites.kv_cache import KvAsked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_MOST_TOKENS = 1 << 24
 _FASTEST = 1e9
 _OPTIONS = (
     click.option(
@@ -69,9 +68,9 @@ def asked_of(given: dict[str, Any], paths: tuple[str, ...], initiator: str | Non
     with options.blaming("--prefix"):
         prefixes = expand_sizes(given["prefix"]) if given["prefix"] else []
     with options.blaming("--block-tokens"):
-        block = parse_count(given["block_tokens"] or str(BLOCK_TOKENS), _MOST_TOKENS)
+        block = parse_count(given["block_tokens"] or str(BLOCK_TOKENS))
     with options.blaming("--object-tokens"):
-        tokens = parse_count(given["object_tokens"] or str(OBJECT_TOKENS), _MOST_TOKENS)
+        tokens = parse_count(given["object_tokens"] or str(OBJECT_TOKENS))
         if tokens % block:
             raise click.UsageError(
                 f"--object-tokens: {tokens} is not a multiple of {block}, the tokens of a block"

@@ -243,7 +243,7 @@ def latencies_of(name: str, pair: str) -> tuple[float, float]:
     if not colon:
         raise UserError(f"--pair '{pair}' is not FAST:SLOW, such as 0:2")
     run = read_run(find_run(name))
-    first, second = (_latency(run, parse_count(node, 0, 0)) for node in (fast, slow))
+    first, second = (_latency(run, parse_count(node, minimum=0)) for node in (fast, slow))
     return first, second
 
 

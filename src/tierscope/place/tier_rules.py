@@ -164,11 +164,13 @@ def _monitoring(top: _Keys) -> damon.Monitoring:
             shortest, longest = tune.get("sample", _range(_us), Range(5_000, 10_000_000))
             goal = damon.IntervalsGoal(
                 tune.get("accesses", _share(10_000), 400),
-                tune.get("every", _count, 3),
+                tune.get("every", parse_count, 3),
                 int(shortest),
                 int(longest),
             )
-    low, high = top.get("regions", _range(_count), Range(default.min_regions, default.max_regions))
+    low, high = top.get(
+        "regions", _range(parse_count), Range(default.min_regions, default.max_regions)
+    )
     return damon.Monitoring(sample, aggr, update, goal, int(low), int(high))
 
 
@@ -226,14 +228,7 @@ def _goal(text: str, fast: int) -> damon.Goal:
 
 
 def _node(text: str) -> int:
-    return _number(text.strip().removeprefix("node:"), 0)
-
-
-def _number(text: str, minimum: int) -> int:
-    """Parse a number; the word ``all``, which stands for one elsewhere, is none here."""
-    if text.strip() == "all":
-        raise UserError("'all' is not a number")
-    return parse_count(text, 0, minimum)
+    return parse_count(text.strip().removeprefix("node:"), minimum=0)
 
 
 def _us(text: str) -> int:
@@ -241,10 +236,6 @@ def _us(text: str) -> int:
     if not math.isclose(seconds * 1e6, round(seconds * 1e6), abs_tol=1e-3):
         raise UserError(f"'{text}' is not whole microseconds")
     return round(seconds * 1e6)
-
-
-def _count(text: str) -> int:
-    return _number(text, 1)
 
 
 def _share(of: int) -> Callable[[str], int]:
@@ -319,7 +310,7 @@ def _pair(kernel: Kernel, text: str) -> Pair:
     fast, colon, slow = text.partition(":")
     if not colon:
         raise UserError(f"--pair '{text}' is not FAST:SLOW, such as 0:2")
-    nodes = (_number(fast, 0), _number(slow, 0))
+    nodes = (parse_count(fast, minimum=0), parse_count(slow, minimum=0))
     for node in nodes:
         tree.check(kernel, node)
     return nodes

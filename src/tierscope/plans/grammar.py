@@ -68,15 +68,16 @@ def format_size(size: int) -> str:
     return str(size)
 
 
-def parse_count(text: str, every: int, minimum: int = 1) -> int:
-    """Parse a number from ``minimum`` on; ``all`` is ``every``."""
+def parse_count(text: str, every: int | None = None, minimum: int = 1) -> int:
+    """Parse a number from ``minimum`` on; ``all`` is ``every``, where there is one."""
     word = text.strip()
-    if word == "all":
+    if word == "all" and every is not None:
         return every
     if not (word.isascii() and word.isdigit() and len(word) <= 9):
-        raise UserError(
-            f"'{text}' is neither a count such as 4 nor the word 'all'{_range_hint(text)}"
-        )
+        wrong = "is not a count such as 4"
+        if every is not None:
+            wrong = "is neither a count such as 4 nor the word 'all'"
+        raise UserError(f"'{text}' {wrong}{_range_hint(text)}")
     if int(word) < minimum:
         raise UserError(f"{word} is too few; the minimum is {minimum}")
     return int(word)

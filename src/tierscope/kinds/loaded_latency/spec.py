@@ -250,7 +250,7 @@ def points_of(request: Request) -> int:
     """Return how many loaded points each curve of a request is to have."""
 
     def parse() -> int:
-        count = grammar.parse_count(request.options.get("points", str(DEFAULT_POINTS)), MAX_POINTS)
+        count = grammar.parse_count(request.options.get("points", str(DEFAULT_POINTS)))
         if not MIN_POINTS <= count <= MAX_POINTS:
             raise UserError(f"{count} is out of range: {MIN_POINTS} to {MAX_POINTS} points")
         return count

@@ -54,7 +54,7 @@ def parse_mapping(words: Sequence[str], option: str) -> dict[str, int]:
                 f"{option}: '{name}' is neither a node's number nor a DAX device's name"
             )
         try:
-            new = parse_count(number, 0, minimum=0)
+            new = parse_count(number, minimum=0)
         except UserError:
             raise UserError(f"{option}: '{number}' is not a node's number") from None
         if found.setdefault(name, new) != new:
