@@ -184,7 +184,8 @@ def test_intervals_may_be_left_to_the_kernel(tune: str, goal: damon.IntervalsGoa
     [
         ("", "mine.yaml:1: there are no rules in it; allowed: intervals, regions, rules"),
         ("regions: 10..20\n", "mine.yaml:1: key 'rules' is missing"),
-        ("regions: all..20\nrules: []\n", "mine.yaml:1: key 'regions': 'all' is not a count such as 4"),
+        ("regions: all..20\nrules: []\n",
+         "mine.yaml:1: key 'regions': 'all' is not a count such as 4"),
         ("rules:\n- {move: cold, from: all, to: 2}\n",
          "mine.yaml:2: key 'from': 'all' is not a count such as 4"),
         ("regions: 0..20\nrules: []\n", "mine.yaml:1: key 'regions': 0 is too few"),
