@@ -72,12 +72,12 @@ MORE = {
     "bandwidth --op read --threads 1..2": "--size 4m --budget 0.05",
     "checkpoint pmem:/tmp pmem:node:0 --size 16m --backing file,pool": "--budget 0.05s",
     "checkpoint /tmp --size 16m..64m --threads 1,2 --json": "--budget 0.05s",
-    "effect --recipe duckdb --placement all=as-found --placement half=cpus:0": (
+    "effect --app duckdb --placement all=as-found --placement half=cpus:0": (
         "--size 64k --rounds 1"
     ),
-    "effect --recipe spark-random-forest --placement dram=node:0 "
+    "effect --app spark-random-forest --placement dram=node:0 "
     '--placement "extended=preferred node:0 env:_JAVA_OPTIONS=-Xmx1536m"': "--dry-run",
-    'effect --recipe jvm --size 32m --rounds 6 --placement "small=env:JDK_JAVA_OPTIONS='
+    'effect --app jvm --size 32m --rounds 6 --placement "small=env:JDK_JAVA_OPTIONS='
     '-XX:+UseParallelGC" --placement "extended=env:JDK_JAVA_OPTIONS=-XX:+UseParallelGC '
     'env:_JAVA_OPTIONS=-Xmx128m"': "--dry-run",
     "chain --size 256k,8m,1g": "--budget 0.05",

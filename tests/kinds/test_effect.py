@@ -19,10 +19,11 @@ from rich.console import Console
 from forked import tierscope
 from tierscope.analysis.effect import effects
 from tierscope.kinds.effect import measurer
+from tierscope.kinds.effect.application import spark_jars
 from tierscope.kinds.effect.jobs import zipf_client
 from tierscope.kinds.effect.measurer import Placed, not_held
 from tierscope.kinds.effect.show import show_table
-from tierscope.kinds.effect.spec import Settings, parse_metrics, parse_placements, spark_jars
+from tierscope.kinds.effect.spec import Settings, parse_metrics, parse_placements
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Repetition
@@ -256,7 +257,7 @@ def test_a_program_that_is_missing_is_skipped_with_its_package(
     here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tierscope.kinds.effect.measurer.shutil.which", lambda _: None)
-    asked = Request(kind="effect", options={"recipe": "redis", "placement": "node:0"})
+    asked = Request(kind="effect", options={"app": "redis", "placement": "node:0"})
     plan = expand([asked], here, thp=True)
     for only in measure(plan, "t", here, [], tmp_path, lambda _: None).run.measurements:
         assert (only.status, only.cause) == ("skipped", Cause.TOOL)
@@ -562,7 +563,7 @@ def test_percentiles_are_of_the_projects_histogram() -> None:
 
 
 def test_the_recipe_duckdb_runs_to_its_figures(tmp_path: Path) -> None:
-    asked = ["--recipe", "duckdb", "--size", "64k", "--rounds", "2"]
+    asked = ["--app", "duckdb", "--size", "64k", "--rounds", "2"]
     placements = ["--placement", "as-found", "--placement", "off=thp:never"]
     found = recipe(tmp_path, *asked, *placements)
     assert [one["status"] for one in found["results"]] == ["measured"] * 2
@@ -593,7 +594,7 @@ def installed(program: str) -> None:
 def test_the_recipe_redis_reads_what_it_has_stored(tmp_path: Path) -> None:
     installed("redis-server")
     placed = ["--placement", "node:0"]
-    found = recipe(tmp_path, "--recipe", "redis", "--size", "200k", "--rounds", "1", *placed)
+    found = recipe(tmp_path, "--app", "redis", "--size", "200k", "--rounds", "1", *placed)
     assert [one["pattern"]["command"] for one in found["results"]] == ["redis, 200k"] * 2
     for one in found["results"]:
         assert (one["status"], one["figures"][0]["metric"]) == ("measured", "reported_rate")
@@ -630,7 +631,7 @@ def test_a_look_that_waits_does_not_put_off_the_next(
 def test_the_recipe_jvm_has_its_pauses(tmp_path: Path) -> None:
     installed("java")
     words = (
-        "--recipe",
+        "--app",
         "jvm",
         "--size",
         "16m",
@@ -698,7 +699,7 @@ def test_without_spark_its_recipe_says_what_to_install(
     without_spark: Path, here: Topology, tmp_path: Path
 ) -> None:
     assert not [*without_spark.iterdir()]
-    request = Request(kind="effect", options={"recipe": "spark-random-forest", "rounds": "1"})
+    request = Request(kind="effect", options={"app": "spark-random-forest", "rounds": "1"})
     plan = expand([request], here, thp=True)
     outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
     (only,) = outcome.run.measurements
@@ -708,7 +709,7 @@ def test_without_spark_its_recipe_says_what_to_install(
 
 
 def test_a_heap_that_spark_refuses_is_refused_before(here: Topology) -> None:
-    options = {"recipe": "spark-random-forest", "size": "256m"}
+    options = {"app": "spark-random-forest", "size": "256m"}
     with pytest.raises(UserError, match="takes 512m or more"):
         expand([Request(kind="effect", options=options)], here, thp=True)
 
@@ -721,7 +722,7 @@ def test_the_recipe_of_spark_has_its_time_and_the_collectors(
     monkeypatch.chdir(tmp_path)
     (without_spark / "java").write_text(FAKE_JAVA)
     (without_spark / "java").chmod(0o755)
-    request = Request(kind="effect", options={"recipe": "spark-random-forest", "rounds": "1"})
+    request = Request(kind="effect", options={"app": "spark-random-forest", "rounds": "1"})
     plan = expand([request], here, thp=True)
     outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
     (only,) = outcome.run.measurements
@@ -741,7 +742,7 @@ def test_spark_trains_its_forest(tmp_path: Path) -> None:
     if spark_jars() is None:
         pytest.skip("there is no Spark: pip install pyspark, or set SPARK_HOME")
     installed("java")
-    found = recipe(tmp_path, "--recipe", "spark-random-forest", "--rounds", "1")
+    found = recipe(tmp_path, "--app", "spark-random-forest", "--rounds", "1")
     (only,) = found["results"]
     (run,) = only["evidence"]["program"]["runs"]
     assert only["status"] == "measured"

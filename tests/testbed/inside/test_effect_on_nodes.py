@@ -164,7 +164,7 @@ def test_a_jvm_s_heap_is_extended_by_another_node() -> None:
         f"extended={DRAM},{HBM}@1:1 env:_JAVA_OPTIONS=-Xmx48m {quickly}",
     ]
     words = [word for one in placements for word in ("--placement", one)]
-    results = effect("--recipe", "jvm", "--size", "16m", *words)
+    results = effect("--app", "jvm", "--size", "16m", *words)
     dram, extended = (result["evidence"]["program"]["runs"][0] for result in results)
     for run in (dram, extended):
         assert 0 < run["values"]["gc_time"] < run["values"]["run_time"]

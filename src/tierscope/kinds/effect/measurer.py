@@ -11,7 +11,10 @@ of ZGC among the phases::
 """
 
 import contextlib
+import ctypes
+import fcntl
 import os
+import pwd
 import re
 import select
 import shutil
@@ -20,12 +23,13 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
+from tierscope.kinds.effect.application import missing_python_packages
 from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
@@ -72,6 +76,20 @@ _NEARLY = 0.9
 """Share of the most memory that was seen, from which on a later look at tiered pages counts."""
 _TAIL = 3
 _TAIL_LENGTH = 300
+_PREFIX = "tierscope-effect-"
+"""Of folders for runs and what is prepared for them; a lock in each is held while it is used."""
+_NEW_S = 60.0
+"""Age from which on a folder without a lock is one that was left."""
+_NOBODY = "nobody"
+_PR_SET_PDEATHSIG = 1
+_STEPS = {
+    "prepare": "preparing its data",
+    "set_up": "its set-up",
+    "load": "its load",
+    "check": "the check of its results",
+    "tear_down": "its tear-down",
+}
+"""How errors call commands around a program."""
 
 
 def with_gc_log(environment: dict[str, str], directory: Path) -> dict[str, str]:
@@ -222,10 +240,14 @@ class Ran:
 class Run:
     """A run that is under way, in a directory of its own."""
 
-    def __init__(self, spec: EffectSpec, scratch: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, spec: EffectSpec, scratch: Path, prepared: Path, environment: dict[str, str]
+    ) -> None:
         self._spec = spec
         self._scratch = scratch
+        self._folders = {"{scratch}": str(scratch), "{prepared}": str(prepared)}
         self._environment = environment
+        self._give_up_at = time.monotonic() + spec.timeout_s
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._most: dict[int, int] = {}
         self._threads = 0
@@ -238,6 +260,13 @@ class Run:
         again = self._kill_at < float("inf")
         self._kill_at = time.monotonic() + (0 if again else _GRACE_S)
         self._signal(signal.SIGKILL if again else signal.SIGTERM)
+
+    def prepare(self) -> None:
+        """Fill the folder that runs share; raises ProgramError."""
+        try:
+            self._carry_out("prepare")
+        finally:
+            self._kill()
 
     def finish(self) -> Ran:
         """Run it to its end.
@@ -252,25 +281,58 @@ class Run:
         return ran
 
     def _finish(self) -> Ran:
-        spec = self._spec
         try:
-            program, began = self._start("program", spec.program, spec.settings)
-            waited = program
-            if spec.client:
-                waited, began = self._start("client", spec.client, None)
-            self._watch(began + spec.timeout_s)
-            seconds = time.monotonic() - began
-            began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
-            self._check(waited)
-            if spec.client:
-                self._end(program)
+            ran = self._run_through()
+        except BaseException:
+            self._kill()
+            self._give_up_at = time.monotonic() + _GRACE_S
+            with contextlib.suppress(ProgramError):  # the first failure counts
+                self._carry_out("tear_down")
+            raise
+        else:
+            self._kill()  # what it left running, too
+            self._carry_out("tear_down")
+            return ran
         finally:
-            self._signal(signal.SIGKILL)  # what it left running, too
-            for process in self._processes.values():
-                process.wait()
+            self._kill()
+
+    def _run_through(self) -> Ran:
+        spec = self._spec
+        self._carry_out("set_up")
+        program, began = self._start("program", spec.program, spec.settings)
+        waited = program
+        self._carry_out("load")
+        if spec.client:
+            waited, began = self._start("client", spec.client, None)
+        self._watch(waited)
+        seconds = time.monotonic() - began
+        began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
+        self._check(waited)
+        self._carry_out("check")
+        if spec.client:
+            self._end(program)
         name = "client" if spec.client else "program"
         output = self._text(name, "out") + "\n" + self._text(name, "err")
         return Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
+
+    def _carry_out(self, step: str) -> None:
+        """Run a step's commands, one after the other; raises ProgramError where one fails."""
+        for words in getattr(self._spec.steps, step):
+            process, _ = self._start(step, words, None)
+            self._watch(process)
+            program = self._processes.get("program")
+            if program and program.poll() is not None and step in ("load", "check"):
+                raise self._failed("program", f"it ended before {_STEPS[step]} did")
+            if status := process.wait():
+                how = f"{_STEPS[step]}, '{Path(words[0]).name}', {_ended(status)}"
+                raise self._failed(step, how)
+            del self._processes[step]
+
+    def _kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        for process in self._processes.values():
+            process.wait()
+        self._processes.clear()
 
     def _start(
         self, name: str, words: Sequence[str], settings: Settings | None
@@ -279,19 +341,20 @@ class Run:
 
         The time after that would be too late where others keep this process from its CPU.
         """
-        command = [word.replace("{scratch}", str(self._scratch)) for word in words]
+        command = [self._with_folders(word) for word in words]
+        environment = self._environment
         how: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
-            "cwd": self._spec.directory,
+            "cwd": self._scratch if self._spec.unprivileged else self._spec.directory,
             "start_new_session": True,
+            "env": environment,
+            "preexec_fn": self._before_exec(settings is not None),
         }
         policy = cpus = None
         if settings:
             self._placed = placed(settings, command[0], self._environment)
             policy, cpus = self._placed.policy, settings.cpus
             how |= {"env": self._placed.environment, "executable": self._placed.executable}
-            if self._tier:
-                how["preexec_fn"] = self._tier.enter
         with contextlib.ExitStack() as stack:
             if settings and settings.thp:
                 stack.enter_context(huge_pages(settings.thp))
@@ -312,10 +375,42 @@ class Run:
         self._processes[name] = process
         return process, began
 
-    def _watch(self, give_up_at: float) -> None:
-        """Wait until the program or its client ends, and look at the pages meanwhile."""
+    def _with_folders(self, word: str) -> str:
+        for placeholder, folder in self._folders.items():
+            word = word.replace(placeholder, folder)
+        return word
+
+    def _before_exec(self, placed: bool) -> Callable[[], None] | None:
+        """Return what a child does before it executes its program; None: nothing, which forks
+        faster."""
+        spec = self._spec
+        enter = self._tier.enter if placed and self._tier else None
+        user = pwd.getpwnam(_NOBODY) if spec.unprivileged and os.geteuid() == 0 else None
+        if not spec.about and not enter:
+            return None
+        prctl = ctypes.CDLL(None).prctl
+        parent = os.getpid()
+
+        def become() -> None:
+            if enter:
+                enter()
+            if user:
+                os.setgroups([])
+                os.setgid(user.pw_gid)
+                os.setuid(user.pw_uid)
+            # A server has to end with tierscope, also where that is killed.
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return become
+
+    def _watch(self, waited: "subprocess.Popen[bytes]") -> None:
+        """Wait until a process or the program ends, and look at the program's pages meanwhile."""
         gap, look_at = _FIRST_LOOK_S, time.monotonic() + _FIRST_LOOK_S
-        with _ends_of(self._processes.values()) as ends:
+        give_up_at = self._give_up_at
+        program = self._processes.get("program")
+        with _ends_of({waited, program or waited}) as ends:
             while True:
                 now = time.monotonic()
                 until = min(look_at, give_up_at, now + _LONGEST_GAP_S)
@@ -327,7 +422,7 @@ class Run:
                 elif now >= give_up_at:
                     limit = self._spec.timeout_s
                     raise ProgramError(Cause.TIMEOUT, f"it had not ended after {limit:g} s")
-                elif now >= look_at:
+                elif now >= look_at and program:
                     began = time.thread_time()
                     self._look()
                     # By the clock, a look that waits for a CPU would put off the next one: a
@@ -352,12 +447,9 @@ class Run:
         if waited is not program and program.poll() is not None:
             raise self._failed("program", "it ended before its client")
         name = "program" if waited is program else "client"
-        status = waited.wait()
         who = "it" if name == "program" else "its client"
-        if status < 0:
-            raise self._failed(name, f"{who} was ended by {signal.Signals(-status).name}")
-        if status > 0:
-            raise self._failed(name, f"{who} exited with status {status}")
+        if status := waited.wait():
+            raise self._failed(name, f"{who} {_ended(status)}")
 
     def _failed(self, name: str, how: str) -> ProgramError:
         lines = [line.strip() for line in self._text(name, "err").splitlines() if line.strip()]
@@ -378,6 +470,13 @@ class Run:
     def _text(self, name: str, end: str) -> str:
         path = self._scratch / f"{name}.{end}"
         return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _ended(status: int) -> str:
+    """Say how a process failed, from its status of Popen."""
+    if status < 0:
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"exited with status {status}"
 
 
 def _tree(pid: int) -> list[int]:
@@ -415,7 +514,11 @@ class Measurer:
         self._specs: dict[str, EffectSpec] = {}
         self._warm: set[str] = set()
         """Commands that were run once already, so that files are cached as for further runs."""
+        self._prepared: dict[str, Path] = {}
+        """Folders by what filled them."""
         self._run: Run | None = None
+        self._resources = contextlib.ExitStack()
+        _remove_left()
 
     def plan(self, specs: Sequence[Spec]) -> None:
         """Add measurements whose ids are new."""
@@ -434,14 +537,10 @@ class Measurer:
         """Yield the events of one run; the first one of a command is made twice."""
         spec = self._specs[name]
         yield Started(id=name)
-        missing = next((one for one in (spec.program, spec.client) if _is_missing(one)), None)
-        if missing:
-            yield Skipped(
-                id=name,
-                cause=Cause.TOOL,
-                reason=f"{missing[0]} is not installed",
-                remedy=f"install the package {spec.package}" if spec.package else "",
-            )
+        if missing := _missing(spec):
+            remedy = f"tierscope apps install {spec.about.name}" if spec.about else ""
+            reason = f"{missing} is not installed"
+            yield Skipped(id=name, cause=Cause.TOOL, reason=reason, remedy=remedy)
             return
         outcome = None
         try:
@@ -467,15 +566,16 @@ class Measurer:
             self._run.interrupt()
 
     def close(self) -> None:
-        """Nothing is held between runs."""
+        """Remove what was prepared."""
+        self._resources.close()
 
     def _repetition(self, spec: EffectSpec) -> Repetition:
-        with tempfile.TemporaryDirectory(prefix="tierscope-effect-") as folder:
-            scratch = Path(folder)
-            environment = {**os.environ, **spec.settings.environment}
+        with own_folder(spec) as scratch:
+            environment = _environment(spec)
+            prepared = self._prepare(spec, scratch, environment)
             if spec.gc_log:
                 environment = with_gc_log(environment, scratch)
-            self._run = Run(spec, scratch, environment)
+            self._run = Run(spec, scratch, prepared, environment)
             try:
                 ran = self._run.finish()
             finally:
@@ -483,6 +583,23 @@ class Measurer:
                 saved = _saved(spec, scratch)
             collector = _collector(spec, scratch)
         return _repetition_of(spec, ran, collector, saved)
+
+    def _prepare(self, spec: EffectSpec, scratch: Path, environment: dict[str, str]) -> Path:
+        """Return the folder of what is prepared for an application, filled; raises ProgramError."""
+        if not spec.steps.prepare:
+            return scratch
+        key = spec.steps.model_dump_json(include={"prepare"})
+        if key not in self._prepared:
+            with contextlib.ExitStack() as stack:
+                folder = stack.enter_context(own_folder(spec))
+                self._run = Run(spec, scratch, folder, environment)
+                try:
+                    self._run.prepare()
+                finally:
+                    self._run = None
+                self._resources.enter_context(stack.pop_all())
+            self._prepared[key] = folder
+        return self._prepared[key]
 
 
 def _repetition_of(
@@ -593,5 +710,51 @@ def _saved(spec: EffectSpec, scratch: Path) -> str | None:
     return name
 
 
-def _is_missing(words: Sequence[str]) -> bool:
-    return bool(words) and shutil.which(words[0]) is None
+def _missing(spec: EffectSpec) -> str:
+    """Return the program or package that is needed and not installed; empty: all are."""
+    steps = (command for step in _STEPS for command in getattr(spec.steps, step))
+    path = _environment(spec)["PATH"]
+    commands: list[list[str]] = [spec.program, spec.client, *steps]
+    for words in commands:
+        if words and shutil.which(words[0], path=path) is None:
+            return words[0]
+    packages = missing_python_packages(spec.python_packages)
+    return f"the Python package {packages[0]}" if packages else ""
+
+
+def _environment(spec: EffectSpec) -> dict[str, str]:
+    """Return a program's environment, with the folders that have it."""
+    found = {**os.environ, **spec.settings.environment}
+    # Of several versions the last one by name is the newest.
+    patterns = (pattern.lstrip("/") for pattern in spec.path)
+    folders = [one for each in patterns for one in sorted(Path("/").glob(each), reverse=True)]
+    found["PATH"] = os.pathsep.join([*map(str, folders), found.get("PATH", os.defpath)])
+    return found
+
+
+@contextlib.contextmanager
+def own_folder(spec: EffectSpec) -> Iterator[Path]:
+    """Give a folder that is removed when the block ends, and belongs to who runs the program."""
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if spec.unprivileged and os.geteuid() == 0:
+                user = pwd.getpwnam(_NOBODY)
+                os.chown(folder, user.pw_uid, user.pw_gid)
+            yield Path(folder)
+        finally:
+            os.close(lock)
+
+
+def _remove_left() -> None:
+    """Remove folders of runs whose tierscope was killed: nobody has them locked."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(lock).st_mtime > _NEW_S:
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)

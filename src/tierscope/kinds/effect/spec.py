@@ -1,20 +1,20 @@
 """The spec of effect: a program that is run under one placement, again and again."""
 
 import contextlib
-import importlib.util
 import os
 import re
 import shlex
 import shutil
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, ValidationError
 
+from tierscope.kinds.effect.application import application, filled
+from tierscope.model.application import About, Application, Command, Line, Steps, Text, Word
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
@@ -32,16 +32,14 @@ from tierscope.place.tier_look import look
 from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
 from tierscope.place.tiering import Session, warnings, why_nothing_moves
 from tierscope.plans import grammar
-from tierscope.plans.axes import choices, parsed
+from tierscope.plans.axes import checked, parsed
 from tierscope.plans.gpu import flag
 from tierscope.plans.grammar import format_size
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.sweep import spec_of
 
-Word = Annotated[str, Field(max_length=1 << 17)]
 Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
-Text = Annotated[str, Field(max_length=1 << 20)]
 Node = Annotated[int, Field(ge=0, le=1023)]
 _RUN_TIME = "run_time"
 _OWN_FIGURES = (_RUN_TIME, "gc_time", "gc_pause_max", "gc_concurrent")
@@ -76,7 +74,7 @@ _NAME_LENGTH = 40
 _FORMS = (
     "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
     "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, env:A=B"
+    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, alloc:own pair:0:2, env:A=B"
 )
 _WORDS = {
     "mode": rf"({'|'.join(MODES)})",
@@ -90,30 +88,17 @@ _WORDS = {
 }
 """What a word of a placement sets, by its form; nodes have forms of their own."""
 _ONCE = ("mode", "nodes", "thp", "tier", "alloc")
-_JOBS = Path(__file__).with_name("jobs")
-_VALUE = 1000
-"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
-_READS = 100_000
-_ROW = 16
-"""Bytes of a row of the table that DuckDB scans."""
-_SPARK = "spark-random-forest"
-_SPARK_HEAP = 512 << 20
-"""The default, and the least that Spark starts with."""
-_SPARK_PACKAGE = "pyspark (pip install pyspark), or set SPARK_HOME"
-_SPARK_OPENS = (
-    *(f"java.{name}" for name in ("io", "lang", "lang.invoke", "lang.reflect", "net", "nio")),
-    *(f"java.util{name}" for name in ("", ".concurrent", ".concurrent.atomic")),
-    *(f"sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
-)
-"""Packages of java.base that Spark reflects on; from Java 17 on they have to be opened."""
-_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
+_OWN_RULES = "own"
+"""Of ``alloc:``, the application's own rules."""
+_PAIR = re.compile(r"\d{1,4}:\d{1,4}")
 _PLACEMENT = Option(
     "placement",
     "[NAME=]WORDS",
     "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
     "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
     "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; alloc:FILE; "
-    "env:NAME=VALUE; as-found. May be given again; the others are compared with the first one",
+    "alloc:own pair:FAST:SLOW, the rules of --app; env:NAME=VALUE; as-found. May be given again; "
+    "the others are compared with the first one",
     "as-found",
     many=True,
 )
@@ -129,7 +114,12 @@ _TIMEOUT = Option(
     "timeout", "TIME", "Longest time of a run, at most 7 days", "10min", essential=False
 )
 _SAVE = Option("save-output", "DIR", "Keep what it prints, a file for each run", essential=False)
-_SIZE = Option("size", "SIZE", "Bytes of a recipe's data, of a JVM's heap (Spark: 512m)", "256m")
+_APP = Option("app", "NAME|FILE", "An application: one of 'tierscope apps list', or a file")
+_SIZE = Option("size", "SIZE", "Bytes of an application's data, of a JVM's heap", "its own")
+_SET = Option(
+    "set", "NAME=VALUE", "Another value for a parameter of --app. May be given again", many=True,
+    essential=False,
+)  # fmt: skip
 
 
 class Settings(Model):
@@ -147,9 +137,10 @@ class Settings(Model):
     """A preset of ``tierscope tier``, or the path of a file of rules, by which pages move while the
     program runs; empty: none."""
     pairs: Annotated[list[Annotated[str, Field(max_length=20)]], Field(max_length=512)] = []
-    """The fast and slow nodes of a preset: 0:2."""
-    alloc: Annotated[str, Field(max_length=4096)] = ""
-    """The path of a file of rules for its heap, as of ``tierscope alloc exec``; empty: none."""
+    """The fast and slow nodes of a preset: 0:2; of ``alloc:own``, too."""
+    alloc: Text = ""
+    """Rules for its heap, as ``tierscope alloc exec`` takes them: a file's path, or rules with
+    ; between them; empty: none."""
     environment: dict[str, Word] = {}
 
 
@@ -210,10 +201,18 @@ class EffectSpec(MeasurementSpec):
     cpus: Cpus
     """CPUs that the program may run on."""
     program: Words
-    client: Annotated[list[Word], Field(max_length=10_000)] = []
+    client: Command = []
     """A program that uses it and ends; none: it ends by itself. The client is not placed."""
-    package: Annotated[str, Field(max_length=100)] = ""
-    """Package that has the program."""
+    steps: Steps = Steps()
+    """Commands around it."""
+    about: About | None = None
+    """The application that it is; None of a user's command."""
+    python_packages: Annotated[list[Line], Field(max_length=100)] = []
+    """Packages of Python that it needs."""
+    path: Annotated[list[Line], Field(max_length=100)] = []
+    """Folders beside those of PATH that have its programs; globs."""
+    unprivileged: bool = False
+    """Its commands run as the user nobody where tierscope is root."""
     directory: Text
     """Working directory."""
     settings: Settings
@@ -339,7 +338,10 @@ def checked_tiers(settings: Settings) -> Settings:
     Nothing is changed: the rules are made as for this machine, and thrown away.
     """
     if not settings.tier:
-        if settings.pairs:
+        own = settings.alloc == _OWN_RULES
+        if own and not (len(settings.pairs) == 1 and _PAIR.fullmatch(settings.pairs[0])):
+            raise UserError("'alloc:own' takes one pair of nodes, as in alloc:own pair:0:2")
+        if settings.pairs and not own:
             raise UserError("'pair' goes with tier:PRESET, as in tier:hmsdk pair:0:2")
         return settings
     if settings.pairs and (_is_file(settings.tier) or settings.tier == BALANCING):
@@ -355,7 +357,7 @@ def checked_tiers(settings: Settings) -> Settings:
 
 def checked_alloc(settings: Settings) -> Settings:
     """Return settings with the heap's file of rules by its whole path; raises UserError."""
-    if not settings.alloc:
+    if settings.alloc in ("", _OWN_RULES):
         return settings
     rules = rules_file(settings.alloc)
     check_rules(rules)
@@ -465,161 +467,66 @@ def _policy(said: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Job:
-    """The program to run and the figures that it reports."""
-
-    program: list[str]
-    client: list[str] = field(default_factory=list)
-    reported: list[Reported] = field(default_factory=list)
-    gc_log: bool = False
-    package: str = ""
-    """Package that has it."""
-    title: str = ""
-    """Name in tables; empty: its command."""
-
-
-def _python(name: str, *arguments: object) -> list[str]:
-    return [sys.executable, str(_JOBS / name), *map(str, arguments)]
-
-
-def _printed(*names: str) -> list[Reported]:
-    """Return the numbers that jobs print in lines of their own: ``NAME: NUMBER UNIT``."""
-    lines = []
-    for one in names:
-        name, _, unit = one.partition(":")
-        lines.append(f"{one}=^{name}: {_NUMBER} {unit}$")
-    return parse_metrics("\n".join(lines))
-
-
-def _redis(size: int, _command: Sequence[str]) -> Job:
-    """YCSB's workload C: 100% reads, zipfian with a constant of 0.99 (Cooper et al., SoCC 2010)."""
-    socket = "{scratch}/redis.sock"
-    quiet = ["--save", "", "--appendonly", "no", "--port", "0", "--unixsocket", socket]
-    client = _python("zipf_client.py", socket, max(1, size // _VALUE), _VALUE, _READS)
-    return Job(
-        ["redis-server", *quiet],
-        client,
-        _printed("throughput:1/s", "mean:us", "p50:us", "p99:us", "p99.9:us"),
-        package="redis-server",
-        title=f"redis, {format_size(size)}",
-    )
-
-
-def _jvm(size: int, _command: Sequence[str]) -> Job:
-    """A forest of decision trees over rows that fill half of the heap."""
-    heap = [f"-Xms{size}", f"-Xmx{size}"]
-    return Job(
-        ["java", *heap, str(_JOBS / "Forest.java"), str(size // 2)],
-        gc_log=True,
-        package="default-jdk-headless",
-        title=f"jvm, heap of {format_size(size)}",
-    )
-
-
-def _spark(size: int, _command: Sequence[str]) -> Job:
-    """Spark's random forest with HiBench's parameters, of rows that fill 3/8 of the heap."""
-    jars = spark_jars()
-    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _SPARK_OPENS]
-    heap = f"-Xmx{size}"
-    program = ["java", heap, *opened, "-cp", f"{jars}/*", str(_JOBS / "SparkForest.java")]
-    return Job(
-        # Spark's own launcher stands for its jars where they are missing.
-        [*program, str(3 * size // 8), "{scratch}"] if jars else ["spark-submit"],
-        reported=_printed("training:s"),
-        gc_log=True,
-        package="default-jdk-headless"
-        if jars
-        else "pyspark (pip install pyspark), or set SPARK_HOME",
-        title=f"spark-random-forest, heap of {format_size(size)}",
-    )
-
-
-def spark_jars() -> Path | None:
-    """Return the folder of Spark's jars: of SPARK_HOME, of this Python, or of PATH; None: no Spark.
-
-    pip's pyspark has them in its package, beside which it installs spark-submit.
-    """
-    homes = [Path(os.environ["SPARK_HOME"])] if os.environ.get("SPARK_HOME") else []
-    own = importlib.util.find_spec("pyspark")
-    homes += [Path(folder) for folder in (own and own.submodule_search_locations) or []]
-    if found := shutil.which("spark-submit"):
-        prefix = Path(found).resolve().parent.parent
-        homes += [prefix, *prefix.glob("lib/python*/site-packages/pyspark")]
-    folders = (home.absolute() / "jars" for home in homes)
-    return next((folder for folder in folders if [*folder.glob("spark-core_*.jar")]), None)
-
-
-def _duckdb(size: int, _command: Sequence[str]) -> Job:
-    """A scan and a join of a table in memory."""
-    return Job(
-        _python("duckdb_queries.py", max(1, size // _ROW)),
-        reported=_printed("scan:s", "join:s"),
-        title=f"duckdb, {format_size(size)}",
-    )
-
-
-def _stream(_size: int, command: Sequence[str]) -> Job | None:
-    """STREAM's program as its user has built it; its best rates are in units of 10^6 bytes/s."""
-    if not command:
-        return None
-    names = ("Copy", "Scale", "Add", "Triad")
-    lines = (f"{name}:MB/s=^{name}: +{_NUMBER}" for name in names)
-    return Job([*command], reported=parse_metrics("\n".join(lines)))
-
-
-READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
-    "redis": _redis,
-    "jvm": _jvm,
-    _SPARK: _spark,
-    "duckdb": _duckdb,
-    "stream": _stream,
-}
-"""By name: from the bytes of its data and the command that was given, what to run; None where a
-command is needed and there is none."""
-
-
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:
     """Yield a measurement for each placement."""
-    job = _job(request)
+    asked, values = _asked_for(request)
     for name, settings in parsed(request, _PLACEMENT, parse_placements).items():
-        yield _spec(request, topology, job, name, settings)
+        yield _spec(request, topology, asked, values, name, settings)
 
 
-def _job(request: Request) -> Job:
-    """Return what is run: as a recipe has it, or the request itself."""
+def _asked_for(request: Request) -> tuple[Application, dict[str, str]]:
+    """Return the application, or the command as one, and the values of its placeholders."""
     command = _words(request, "command")
     client = _words(request, "client")
-    metrics = parsed(request, _METRIC, parse_metrics)
-    names = choices(request, "recipe", tuple(READY))
-    if len(names) > 1:
-        raise request.wrong("recipe", "name one")
-    if not names:
-        if "size" in request.options:
-            raise request.wrong("size", f"only recipes have data: {', '.join(READY)}")
+    metrics = request.options.get("metric", "").splitlines()
+    name = request.options.get("app")
+    if name is None:
+        for option in ("size", "set"):
+            if option in request.options:
+                raise request.wrong(option, "only applications have one; name it by --app")
         if not command:
-            raise request.wrong("command", "name the program after --, or a --recipe")
-        job = Job(command, client, metrics, gc_log=flag(request, "gc-log"))
-    else:
-        size = _recipe_size(request, names[0])
-        ready = READY[names[0]](size, command)
-        if ready is None:
-            raise request.wrong("recipe", f"{names[0]} needs the program after --")
-        job = replace(ready, reported=[*ready.reported, *metrics])
-    if job.client and not job.reported:
-        raise request.wrong("client", "name the figures in the client's output by --metric")
-    return job
+            raise request.wrong("command", "name the program after --, or an application by --app")
+        if client and not metrics:
+            raise request.wrong("client", "name the figures in the client's output by --metric")
+        gc_log = flag(request, "gc-log")
+        found = Application(name="", program=command, client=client, figures=metrics, gc_log=gc_log)
+        return found, {}
+    found = checked(request, "app", application, name)
+    for option in ("client", "gc-log"):
+        if option in request.options:
+            raise request.wrong(option, "it goes with a program after --, not with --app")
+    if bool(command) == bool(found.program):
+        what = "has a program of its own" if command else "needs the program after --"
+        raise request.wrong("app", f"{name} {what}")
+    update = {"program": found.program or command, "figures": [*found.figures, *metrics]}
+    return found.model_copy(update=update), _values(request, found)
 
 
-def _recipe_size(request: Request, name: str) -> int:
-    """Return the bytes of a recipe's data, of a JVM's heap."""
-    if name != _SPARK:
-        return parsed(request, _SIZE, grammar.parse_size)
-    size = parsed(request, _SIZE, grammar.parse_size) if "size" in request.options else _SPARK_HEAP
-    if size < _SPARK_HEAP:
-        least = format_size(_SPARK_HEAP)
-        raise request.wrong("size", f"{_SPARK} takes {least} or more")
-    return size
+def _values(request: Request, asked: Application) -> dict[str, str]:
+    """Return the values of an application's placeholders."""
+    size = asked.size
+    if "size" in request.options:
+        size = parsed(request, _SIZE, grammar.parse_size)
+    if size < asked.minimum_size:
+        least = format_size(asked.minimum_size)
+        raise request.wrong("size", f"{asked.name} takes {least} or more")
+    return asked.parameters | parsed(request, _SET, _parse_set, asked) | {"size": str(size)}
+
+
+def _parse_set(text: str, asked: Application) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in filter(None, text.splitlines()):
+        name, sign, value = line.partition("=")
+        if not sign:
+            raise UserError(f"'{line}' is not NAME=VALUE, as in seconds=10")
+        known = tuple(asked.parameters)
+        if name not in known:
+            raise UserError(
+                f"{asked.name} has no parameter '{name}'{did_you_mean(name, known)}; it has "
+                f"{', '.join(known) or 'none'}"
+            )
+        found[name] = value
+    return found
 
 
 def _words(request: Request, option: str) -> list[str]:
@@ -637,7 +544,12 @@ def _words(request: Request, option: str) -> list[str]:
 
 
 def _spec(
-    request: Request, topology: Topology, job: Job, name: str, settings: Settings
+    request: Request,
+    topology: Topology,
+    asked: Application,
+    values: Mapping[str, str],
+    name: str,
+    settings: Settings,
 ) -> EffectSpec:
     cpus = settings.cpus or topology.cpus
     outside = sorted(set(cpus) - set(topology.cpus))
@@ -656,24 +568,62 @@ def _spec(
         )
     nodes = settings.nodes or with_memory
     target = Endpoint(kind=EndpointKind.NODE, numbers=tuple(nodes), weights=tuple(settings.weights))
-    words = job.title or shlex.join(job.program)
+    given = {**values, "cpus": str(len(cpus))} if asked.name else {}
+
+    def words(command: Sequence[str]) -> list[str]:
+        return [checked(request, "set", filled, word, given) for word in command]
+
+    program = words(asked.program) if asked.name else asked.program
     fields: dict[str, Any] = {
         "initiator": str(Endpoint(kind=EndpointKind.CPUS, numbers=tuple(sorted(cpus)))),
         "target": str(target),
         "cpus": sorted(cpus),
-        "program": job.program,
-        "client": job.client,
-        "package": job.package,
+        "program": program,
+        "client": words(asked.client) if asked.name else asked.client,
+        "steps": {
+            step: [words(command) for command in getattr(asked, step)]
+            for step in Steps.model_fields
+        },
+        "about": asked.about.model_dump() if asked.name else None,
+        "python_packages": asked.python_packages,
+        "path": asked.path,
+        "unprivileged": asked.unprivileged,
         "directory": str(Path.cwd()),
-        "settings": settings,
-        "reported": job.reported,
-        "gc_log": job.gc_log,
+        "settings": _with_own_rules(request, name, settings, asked),
+        "reported": checked(request, "metric", parse_metrics, "\n".join(asked.figures)),
+        "gc_log": asked.gc_log,
         "count": parsed(request, _ROUNDS, grammar.parse_count, 1),
         "timeout_s": parsed(request, _TIMEOUT, grammar.parse_duration, 0, _MAX_TIMEOUT_S),
         "save": parsed(request, _SAVE, _directory),
-        "pattern": {"command": words, "placement": name},
+        "pattern": {"command": _title(asked, values, program), "placement": name},
     }  # fmt: skip
-    return spec_of(request, EffectSpec, fields, [Path(job.program[0]).name, name])
+    return spec_of(request, EffectSpec, fields, [asked.name or Path(program[0]).name, name])
+
+
+def _title(asked: Application, values: Mapping[str, str], program: Sequence[str]) -> str:
+    """Return how tables call it: its command, or the application with its size and what was set."""
+    if not asked.name or not values:
+        return shlex.join(program)
+    changed = [
+        f"{key} {values[key]}" for key, own in asked.parameters.items() if values[key] != own
+    ]
+    return ", ".join([asked.name, format_size(int(values["size"])), *changed])
+
+
+def _with_own_rules(
+    request: Request, name: str, settings: Settings, asked: Application
+) -> Settings:
+    """Return settings with the application's own rules for its heap, where they ask for these."""
+    if settings.alloc != _OWN_RULES:
+        return settings
+    if not asked.rules:
+        what = f"{asked.name} has no rules" if asked.name else "only applications have rules"
+        raise request.wrong("placement", f"{name}: {what} of its own; name a file of rules")
+    fast, _, slow = settings.pairs[0].partition(":")
+    lines = [filled(line, {"fast": fast, "slow": slow}) for line in asked.rules.splitlines()]
+    rules = ";".join(filter(None, map(str.strip, lines)))
+    checked(request, "placement", check_rules, rules)
+    return settings.model_copy(update={"alloc": rules, "pairs": []})
 
 
 def _directory(text: str) -> str:
@@ -702,8 +652,9 @@ REQUEST = RequestForm(
         _ROUNDS,
         _TIMEOUT,
         _SAVE,
-        Option("recipe", "NAME", f"A ready program: {', '.join(READY)}"),
+        _APP,
         _SIZE,
+        _SET,
         Option("command", "COMMAND", "The program and its arguments", rest=True),
     ),
     expand=expand,
@@ -715,7 +666,7 @@ as in -- sh -c 'a | b'.""",
         "effect --placement node:0 --placement node:1 -- python3 job.py",
         "effect --placement all=cpus:0-1 --placement half=cpus:0 -- python3 job.py",
         "effect --placement as-found --placement thp:never --rounds 20 -- python3 job.py",
-        "effect --recipe redis --placement node:0 --placement node:0,2@3:1",
+        "effect --app redis --placement node:0 --placement node:0,2@3:1",
         "effect --placement as-found --placement tier:numa-balancing -- python3 job.py",
     ),
 )
