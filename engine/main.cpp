@@ -20,6 +20,7 @@
 #include "harness/kind.h"
 #include "harness/plan.h"
 #include "harness/session.h"
+#include "key_value/load.h"
 #include "pmem_check/commands.h"
 #include "protocol/capabilities.h"
 #include "protocol/events.h"
@@ -36,6 +37,7 @@ namespace {
 
 constexpr int kDone = 0;
 constexpr int kNotWritable = 1;
+constexpr int kServerFailed = 1;
 constexpr int kWrong = 2;
 constexpr int kInterrupted = 130;
 
@@ -55,6 +57,7 @@ constexpr std::string_view kUsage =
     "       tierscope-engine pmem-check ...  crash tests of persistent memory; commands.h there\n"
     "       tierscope-engine handover-responder ...  answer in memory that hosts share; session.h "
     "there\n"
+    "       tierscope-engine key-value-load ...  load redis or memcached; --help says how\n"
     "       tierscope-engine --version     print the version\n"
     "PLAN is a file of JSON; without it the plan comes from stdin. run and repetitions write "
     "events to\n"
@@ -99,6 +102,17 @@ int command_of_plan(std::string_view name, const std::string& text) {
   }
   parse_plan(plan);
   return kDone;
+}
+
+int command_of_load(const std::vector<std::string>& words) {
+  end_with_parent();
+  try {
+    print(key_value::key_value_load(words));
+    return kDone;
+  } catch (const Failure& error) {
+    std::cerr << "tierscope-engine: " << error.what() << '\n';
+    return kServerFailed;
+  }
 }
 
 std::string capabilities_text() {
@@ -166,6 +180,9 @@ int main(int argc, char** argv) {
       tierscope::end_with_parent();
       tierscope::print(tierscope::handover_responder({argv + 2, argv + argc}).dump() + "\n");
       return tierscope::kDone;
+    }
+    if (argc > 2 && std::string_view(argv[1]) == "key-value-load") {
+      return tierscope::command_of_load({argv + 2, argv + argc});
     }
     if (argc == 3) return tierscope::command(argv[1], argv[2]);
     return tierscope::command(argc == 2 ? argv[1] : "");

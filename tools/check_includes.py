@@ -20,6 +20,8 @@ FOUNDATION = {
 ALLOWED = {
     "access": {"access", "sampling"},
     "database": {"database", "access"},
+    "key_value": {"key_value", "access", "sampling"}
+    | {"storage/descriptor.h", "storage/pattern.h"},
     "handover": {"handover", "access", "memory", "sampling", "threads"},
     "sampling": {"sampling"},
     "threads": {"threads", "sampling"},
@@ -48,6 +50,7 @@ ALLOWED = {
     ".": {
         "handover",
         "harness",
+        "key_value",
         "pmem_check",
         "protocol",
         "storage",
