@@ -39,6 +39,7 @@ def root_entries() -> list[Entry]:
         _written("stream", "Measure Copy, Scale, Add and Triad by STREAM's rules.", MEMORY,
                  group="peers"),
         _of_kind("checkpoint"),
+        _written("apps", "Run real applications with their memory on each tier.", DEVICES),
         _written("fleet", "Measure many hosts at once, and find the slow ones.", DEVICES),
         _written("place", "Place the pages of programs, processes and files.", ACT),
         _written("alloc", "Place program heaps on chosen nodes, by rules.", ACT),
@@ -80,6 +81,17 @@ def root_entries() -> list[Entry]:
 def gpu_entries() -> list[Entry]:
     """Return the commands below ``tierscope gpu``."""
     return _generated("gpu")
+
+
+def apps_entries() -> list[Entry]:
+    """Return the commands below ``tierscope apps``."""
+    return [
+        *_generated("apps"),
+        _written("list", "List applications, and what each lacks here.", LOOK, "apps:list_apps"),
+        _written("install", "Install what applications need.", ACT, "apps:install"),
+        _written("report", "Show what placements do to applications, and what they cost.", LOOK,
+                 "apps:report"),
+    ]  # fmt: skip
 
 
 def place_entries() -> list[Entry]:

@@ -29,7 +29,7 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
         call = stated_options(call)
     params = [parameter(option) for option in form.options]
     params += [
-        click.Argument([_words_of(option)], metavar="[PATH]...", nargs=-1)
+        click.Argument([_words_of(option)], metavar=f"[{option.metavar}]...", nargs=-1)
         for option in form.options
         if option.words
     ]

@@ -52,6 +52,12 @@ _ROWS = (
         "suites.coherent_gpu",
         beside_module="suites.coherent_gpu_beside",
     ),
+    Suite(
+        "apps",
+        "Run real applications with their memory on each tier.",
+        command="apps run",
+        form_module="suites.apps",
+    ),
     *(suite for peer in PEERS.values() for suite in peer.suites),
 )
 SUITES: dict[str, Suite] = {suite.name: suite for suite in _ROWS}

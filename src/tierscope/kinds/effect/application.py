@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -174,7 +174,28 @@ def filled(word: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value, word)
 
 
-def missing_python_packages(names: list[str]) -> list[str]:
+def missing(app: Application) -> list[str]:
+    """Return what an application needs and this machine lacks: programs, and packages of Python.
+
+    Of a package of Debian it knows only its programs.
+    """
+    commands = [app.program, app.client]
+    for step in Steps.model_fields:
+        commands += getattr(app, step)
+    programs = dict.fromkeys(words[0] for words in commands if words and "{" not in words[0])
+    path = search_path(app.path, os.environ)
+    found = [name for name in programs if shutil.which(name, path=path) is None]
+    return found + missing_python_packages(app.python_packages)
+
+
+def search_path(patterns: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return PATH with an application's own folders in front, the newest version's first."""
+    own = [str(folder) for pattern in patterns
+           for folder in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)]  # fmt: skip
+    return os.pathsep.join([*own, environment.get("PATH", os.defpath)])
+
+
+def missing_python_packages(names: Sequence[str]) -> list[str]:
     """Return those that are not installed for this Python, or in another version."""
     return [name for name in names if not _is_installed(name)]
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
-from tierscope.kinds.effect.application import missing_python_packages
+from tierscope.kinds.effect.application import missing_python_packages, search_path
 from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
@@ -537,6 +537,9 @@ class Measurer:
         """Yield the events of one run; the first one of a command is made twice."""
         spec = self._specs[name]
         yield Started(id=name)
+        if spec.settings.impossible:
+            yield Skipped(id=name, cause=Cause.NODE, reason=spec.settings.impossible)
+            return
         if missing := _missing(spec):
             remedy = f"tierscope apps install {spec.about.name}" if spec.about else ""
             reason = f"{missing} is not installed"
@@ -725,10 +728,7 @@ def _missing(spec: EffectSpec) -> str:
 def _environment(spec: EffectSpec) -> dict[str, str]:
     """Return a program's environment, with the folders that have it."""
     found = {**os.environ, **spec.settings.environment}
-    # Of several versions the last one by name is the newest.
-    patterns = (pattern.lstrip("/") for pattern in spec.path)
-    folders = [one for each in patterns for one in sorted(Path("/").glob(each), reverse=True)]
-    found["PATH"] = os.pathsep.join([*map(str, folders), found.get("PATH", os.defpath)])
+    found["PATH"] = search_path(spec.path, found)
     return found
 
 

@@ -142,6 +142,8 @@ class Settings(Model):
     """Rules for its heap, as ``tierscope alloc exec`` takes them: a file's path, or rules with
     ; between them; empty: none."""
     environment: dict[str, Word] = {}
+    impossible: Text = ""
+    """Why this machine has no such placement: the program is skipped; empty: it has."""
 
 
 class Reported(Ruled):
@@ -406,7 +408,8 @@ def parse_placements(text: str) -> dict[str, Settings]:
         if name in found:
             raise UserError(f"two placements are '{name}'; name them, as in slow=node:2")
         found[name] = settings
-    return found if len(found) > 1 or AS_FOUND in found else {AS_FOUND: Settings(), **found}
+    alone = len(found) < 2 and Settings() not in found.values()
+    return {AS_FOUND: Settings(), **found} if alone else found
 
 
 def _parse_placement(line: str) -> tuple[str, Settings]:
