@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,9 @@ from tierscope.cli import options
 from tierscope.cli.commands import apps_entries
 from tierscope.cli.output import Output
 from tierscope.cli.parsing import LazyGroup
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, shown
+from tierscope.runs.output import write_output
+from tierscope.runs.store import find_run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,6 +131,53 @@ def install(names: tuple[str, ...], output: Output) -> None:
                "--disable-pip-version-check", *python], dict(os.environ))  # fmt: skip
     if left := [f"{app.name}: {', '.join(lacks)}" for app in chosen if (lacks := missing(app))]:
         raise UserError(f"still missing: {'; '.join(left)}", ExitCode.NOTHING_MEASURED)
+
+
+@options.command()
+@options.run_argument
+@click.option(
+    "--prices",
+    metavar="FILE",
+    type=options.PATH,
+    help="File of prices of the tiers, as of 'tierscope cost': what an operation's memory costs",
+)
+@options.out_option("FILE", "Also write a page (HTML) with all figures and pictures")
+@options.json_option
+def report(run: str, prices: Path | None, out: Path | None, output: Output) -> None:
+    """Show what placements do to applications: slowdown, fast memory freed, cost.
+
+    RUN is a run file, the name of a run, a tag, or last, which is the default. The cost of an
+    operation is the price of the memory that the application uses, for as long as the operation
+    takes, against the first placement.
+
+    \b
+    Examples:
+      tierscope apps report
+      tierscope apps report last --prices prices.yaml
+      tierscope apps report last --out applications.html
+    """
+    from tierscope.plans.prices import read_prices
+    from tierscope.report.summary import show_summaries
+    from tierscope.runs.read import read_run
+    from tierscope.suites.apps_beside import beside
+
+    path = find_run(run)
+    output = output.beside({"--out": out})
+    output.check([path, *([prices] if prices else [])])
+    measured = read_run(path)
+    found = beside(measured, read_prices(prices) if prices else None)
+    if found is None:
+        raise UserError(f"{shown(path)} has no applications; 'tierscope apps run' measures them",
+                        ExitCode.NOTHING_MEASURED)  # fmt: skip
+    if out is not None:
+        from tierscope.kinds.views import VIEWS
+        from tierscope.report.html.page import render_report
+
+        name = shown(path.stem)
+        page = render_report([(name, measured)], VIEWS, {}, [], {name: found})
+        write_output(out, page, "--out")
+        output.say_written("report", out)
+    output.emit(found.json, lambda console: show_summaries(console, [found.summary]))
 
 
 def _lacking(chosen: "list[Application]") -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -57,6 +57,7 @@ _ROWS = (
         "Run real applications with their memory on each tier.",
         command="apps run",
         form_module="suites.apps",
+        beside_module="suites.apps_beside",
     ),
     *(suite for peer in PEERS.values() for suite in peer.suites),
 )

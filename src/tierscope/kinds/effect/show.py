@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.applications import pages_of
 from tierscope.analysis.effect import (
     MIN_PAIRS,
     Effect,
@@ -162,13 +163,6 @@ def _collected(measurement: Measurement) -> str:
     stopped, beside = (fmean(each) for each in zip(*shares, strict=True))
     more = f", concurrent GC {figures.share_text(beside)}" if beside else ""
     return f"; GC pauses {figures.share_text(stopped)} of the run time{more}"
-
-
-def pages_of(measurement: Measurement) -> dict[str, float]:
-    """Return the bytes by node of all runs, on average over those in which they were seen."""
-    seen = [run.bytes_by_node for run in _runs(measurement) if run.bytes_by_node]
-    nodes = sorted({node for one in seen for node in one}, key=int)
-    return {node: fmean(one.get(node, 0) for one in seen) for node in nodes}
 
 
 def notes_of(group: list[Measurement]) -> list[str]:

@@ -1,0 +1,208 @@
+"""What placements do to applications: a table, a sentence for each, and what others published."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tierscope.analysis.applications import Answer, answers
+from tierscope.analysis.effect import metric_of
+from tierscope.kinds.effect.show import change_text, interval_text
+from tierscope.kinds.effect.spec import EffectSpec
+from tierscope.model.application import About
+from tierscope.model.metric import METRICS, heading_of
+from tierscope.model.price import Prices
+from tierscope.model.run import Run
+from tierscope.model.text import brief
+from tierscope.plans import machine
+from tierscope.report import figures
+from tierscope.report.pictures.picture import Picture, Spec
+from tierscope.report.run_view import Beside
+from tierscope.report.view import Summary
+
+_STEP = 92
+_HEIGHT = 38
+_LONGER = 0.5
+"""Slowdown from which on a cell's colour is as strong as can be."""
+Named = Sequence[tuple[About, list[Answer]]]
+
+
+def beside(run: Run, prices: Prices | None = None) -> Beside | None:
+    """Return the answer of a run of applications; None where none was measured."""
+    about = {m.id: spec.about for m in run.measurements
+             if (spec := run.planned(m.id, EffectSpec)) and spec.about}  # fmt: skip
+    measured = [m for m in run.measurements if m.id in about and m.status == "measured"]
+    if not measured:
+        return None
+    named = [(about[group[0].measurement.id], group) for group in answers(measured, prices)]
+    priced = any(one.price for _, group in named for one in group)
+    title = "What placements do to applications"
+    columns = ["application", "placement", "median", "slowdown", "95%", "fast memory", "freed"]
+    return Beside(
+        title=title,
+        method="In each round every application runs once under each placement, in random order. "
+        "A slowdown is that of an operation, or of the whole run, against the first placement, by "
+        "the pairs of the same round. Fast memory is the node that has most of it under the first.",
+        summary=Summary(
+            title=title,
+            columns=[*columns, *(["price of memory", "cost"] if priced else [])],
+            rows=[_row(app, group, one, prices if priced else None)
+                  for app, group in named for one in group],
+            notes=[*_notes(named, run, priced)],
+            words=("placement",),
+        ),
+        pictures=lambda: _pictures(named),
+        json={"applications": [_in_json(app, one) for app, group in named for one in group]},
+    )  # fmt: skip
+
+
+def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) -> list[str]:
+    slow = one.slowdown
+    first = one is group[0]
+    fast = max(group[0].pages, key=lambda node: group[0].pages[node], default="")
+    cells = [
+        app.name if first else "",
+        one.placement,
+        _value(one),
+        change_text(slow.ratio) if slow else "",
+        _interval(one),
+        figures.size_text(one.pages.get(fast, 0)) if one.pages else "",
+        "" if one.freed is None else figures.share_text(max(0.0, one.freed)),
+    ]
+    if prices:
+        cells.append("" if one.price is None else f"{brief(one.price, 3)} {prices.currency}")
+        cells.append("" if one.cost is None or first else change_text(one.cost))
+    return cells
+
+
+def _value(one: Answer) -> str:
+    unit = METRICS[metric_of(one.measurement, one.figure)].unit
+    scaled, factor = figures.scale_of(unit, [one.value])
+    return f"{figures.significant(one.value / factor, 3)} {'' if scaled == 'count' else scaled}"
+
+
+def _interval(one: Answer) -> str:
+    slow = one.slowdown
+    if slow is None or slow.low is None or slow.high is None:
+        return ""
+    return interval_text(slow.low, slow.high)
+
+
+def _notes(named: Named, run: Run, priced: bool) -> Iterator[str]:
+    for app, group in named:
+        yield _sentence(app, group)
+    yield (
+        "slowdown: of an operation, or of the whole run, against the first placement; intervals of "
+        "an application hold at once with 95%"
+        + (
+            "; cost: of the memory that an operation takes, for as long as it takes"
+            if priced
+            else ""
+        )
+    )
+    if why := machine.one_node(run.header.topology):
+        most = max((sum(group[0].pages.values()) for _, group in named), default=0.0)
+        room = f" with room for {figures.size_text(most)}" if most else ""
+        yield f"slow, interleave, weights, tier, alloc: not here; {why}. It needs memory{room}"
+    for app, _ in named:
+        for one in app.published:
+            yield f"published of {app.name}: {one.text} ({one.source}, {one.date})"
+
+
+def _sentence(app: About, group: list[Answer]) -> str:
+    """Say what the placements do to one application."""
+    base = group[0]
+    used = figures.size_text(sum(base.pages.values())) if base.pages else "memory that was not seen"
+    what = heading_of(base.figure)
+    said = [f"{app.name}: {what} {_value(base).strip()} with {used} ({base.placement})"]
+    said += [_clause(one) for one in group[1:] if one.slowdown]
+    return "; ".join(said)
+
+
+def _clause(one: Answer) -> str:
+    slow = one.slowdown
+    assert slow
+    freed = one.freed or 0.0
+    frees = f", which frees {figures.share_text(freed)} of its fast memory" if freed > 0 else ""
+    if slow.verdict == "undecided":
+        least = slow.detectable
+        size = "" if least is None else f"; {brief(100 * least, 2)}% would have been"
+        return f"{one.placement}: no difference was found{size}{frees}"
+    how = "longer" if slow.ratio > 1 else "shorter"
+    low, high = sorted(abs(edge - 1) for edge in (slow.low or 1.0, slow.high or 1.0))
+    return (
+        f"{one.placement}: an operation takes {brief(100 * abs(slow.ratio - 1), 2)}% {how} "
+        f"({brief(100 * low, 2)} to {brief(100 * high, 2)}){frees}"
+    )
+
+
+def _in_json(app: About, one: Answer) -> dict[str, Any]:
+    slow = one.slowdown
+    return {
+        "application": app.name,
+        "placement": one.placement,
+        "id": one.measurement.id,
+        "figure": one.figure,
+        "value": one.value,
+        "slowdown": slow and slow.ratio,
+        "low": slow and slow.low,
+        "high": slow and slow.high,
+        "verdict": slow and slow.verdict,
+        "bytes_by_node": one.pages,
+        "freed": one.freed,
+        "price": one.price,
+        "cost": one.cost,
+    }
+
+
+def _pictures(named: Named) -> Iterator[Picture]:
+    """Draw the slowdowns of all applications, coloured by how large they are."""
+    rows: list[Spec] = []
+    for app, group in named:
+        for one in group[1:]:
+            if one.slowdown:
+                text = change_text(one.slowdown.ratio)
+                rows.append({
+                    "row": app.name, "column": one.placement, "text": text,
+                    "change": one.slowdown.ratio - 1,
+                    "interval": "" if one.slowdown.verdict != "undecided" else "undecided",
+                    "tip": f"{app.name}, {one.placement}: {text} {_interval(one)}",
+                })  # fmt: skip
+    if not rows:
+        return
+    yield Picture(
+        key="applications",
+        title="Slowdown of applications",
+        subtitle=f"against {named[0][1][0].placement}; orange: longer",
+        alt=" ".join(f"{row['tip']}." for row in rows),
+        spec=_spec(rows),
+        measurements=[one.measurement for _, group in named for one in group],
+    )
+
+
+def _spec(rows: list[Spec]) -> Spec:
+    axis = {"labelColor": "role:ink", "domain": False, "grid": False, "labelAngle": 0}
+    names = {"type": "nominal", "title": None, "sort": None, "scale": {"paddingInner": 0.04}}
+    colour = {
+        "field": "change",
+        "type": "quantitative",
+        "legend": None,
+        "scale": {"scheme": "blueorange", "domain": [-_LONGER, _LONGER], "clamp": True},
+    }
+    ink = {"expr": f"abs(datum.change) > {_LONGER / 2} ? '#ffffff' : '#111111'"}
+    text = {"type": "text", "aria": False, "fill": ink}
+    return {
+        "width": {"step": _STEP},
+        "height": {"step": _HEIGHT},
+        "data": {"values": rows},
+        "encoding": {
+            "x": {"field": "column", **names, "axis": {**axis, "orient": "top"}},
+            "y": {"field": "row", **names, "axis": axis},
+        },
+        "layer": [
+            {"mark": "rect", "encoding": {"color": colour, "description": {"field": "tip"}}},
+            {
+                "mark": {**text, "dy": -4, "fontSize": 12, "fontWeight": "bold"},
+                "encoding": {"text": {"field": "text"}},
+            },
+            {"mark": {**text, "dy": 9, "fontSize": 9}, "encoding": {"text": {"field": "interval"}}},
+        ],
+    }
