@@ -262,7 +262,7 @@ def test_a_program_that_is_missing_is_skipped_with_its_package(
     for only in measure(plan, "t", here, [], tmp_path, lambda _: None).run.measurements:
         assert (only.status, only.cause) == ("skipped", Cause.TOOL)
         assert only.reason == "redis-server is not installed"
-        assert only.remedy == "install the package redis-server"
+        assert only.remedy == "tierscope apps install redis"
 
 
 def test_affinity_and_variables_reach_the_program(here: Topology, tmp_path: Path) -> None:
@@ -704,8 +704,8 @@ def test_without_spark_its_recipe_says_what_to_install(
     outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
     (only,) = outcome.run.measurements
     assert (only.status, only.cause) == ("skipped", Cause.TOOL)
-    assert only.reason == "spark-submit is not installed"
-    assert only.remedy == ("install the package pyspark (pip install pyspark), or set SPARK_HOME")
+    assert only.reason == "the Python package pyspark is not installed"
+    assert only.remedy == "tierscope apps install spark-random-forest"
 
 
 def test_a_heap_that_spark_refuses_is_refused_before(here: Topology) -> None:
@@ -726,7 +726,7 @@ def test_the_recipe_of_spark_has_its_time_and_the_collectors(
     plan = expand([request], here, thp=True)
     outcome = measure(plan, "test", here, ["tierscope"], tmp_path, lambda _: None)
     (only,) = outcome.run.measurements
-    assert only.pattern["command"] == "spark-random-forest, heap of 512m"
+    assert only.pattern["command"] == "spark-random-forest, 512m"
     (values,) = runs_of(only)
     assert values["training"] == pytest.approx(1.25e9)
     assert values["gc_time"] == values["gc_pause_max"] == pytest.approx(330.744e6)

@@ -105,8 +105,8 @@ def install(names: tuple[str, ...], output: Output) -> None:
     """Install what applications need: packages of Debian by apt, those of Python by pip.
 
     Packages of Debian need root or sudo, and no service is started. Packages of Python go where
-    tierscope itself is installed. Without NAME, those of all applications are installed. What would
-    be installed is said first; --dry-run does no more.
+    this one is installed. Without NAME, those of all applications are installed. What is missing is
+    said first; --dry-run does no more.
 
     \b
     Examples:

@@ -82,8 +82,8 @@ class Channel:
 
 def start(kernel: Kernel, work: Callable[[Channel], None]) -> Supervisor:
     """Start a supervisor that does ``work``; raises UserError."""
-    theirs, ours = _pipe()
-    told, tells = _pipe()
+    theirs, ours = open_pipe()
+    told, tells = open_pipe()
     try:
         child = os.fork()
         if child == 0:
@@ -122,7 +122,7 @@ def _become(kernel: Kernel, work: Callable[[Channel], None], pipe: int, tells: i
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
         gc.freeze()  # the command's objects must not close files by numbers that are reused
-        _keep_open(pipe, tells)
+        keep_open(pipe, tells)
         os.chdir("/")
         ctypes.CDLL(None).prctl(_PR_SET_NAME, NAME.encode(), 0, 0, 0)
         with contextlib.suppress(UserError):
@@ -136,7 +136,7 @@ def _become(kernel: Kernel, work: Callable[[Channel], None], pipe: int, tells: i
         os._exit(0)
 
 
-def _pipe() -> tuple[int, int]:
+def open_pipe() -> tuple[int, int]:
     """Return both ends of a pipe, at no number of a standard file that is closed."""
     pipe = os.pipe()
     read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in pipe)
@@ -145,7 +145,7 @@ def _pipe() -> tuple[int, int]:
     return read, write
 
 
-def _keep_open(*numbers: int) -> None:
+def keep_open(*numbers: int) -> None:
     """Close all other files, and have /dev/null in place of the standard ones."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):

@@ -16,8 +16,13 @@ from tierscope.suites.app_placements import LOCAL, NAMES, OWN_RULES, placements
 
 _PASSED = ("rounds", "timeout", "save-output")
 _ROUNDS = "6"
+_DEFAULT = "redis,memcached,postgres,rocksdb,vector"
 _APPS = Option(
-    "apps", "NAMES", "Applications: names of 'tierscope apps list', paths of files", words=True
+    "apps",
+    "NAMES",
+    "Applications: names of 'tierscope apps list', paths of files",
+    _DEFAULT,
+    words=True,
 )
 _PLACEMENTS = Option(
     "placements",
@@ -36,7 +41,7 @@ _SET = Option(
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[EffectSpec]:
     """Yield a measurement for each application and placement; what cannot be placed as asked is
     skipped with the reason."""
-    names = checked(request, "apps", _names, request.options.get("apps", ""))
+    names = checked(request, "apps", _names, request.options.get("apps", _DEFAULT))
     given = checked(request, "set", _parse_set, request.options.get("set", ""), names)
     asked = checked(request, "placements", _asked, request.options.get("placements", ""))
     for name in names:

@@ -22,6 +22,7 @@ _STEP = 92
 _HEIGHT = 38
 _LONGER = 0.5
 """Slowdown from which on a cell's colour is as strong as can be."""
+_COST = "; cost: of the memory that is used, for as long as an operation takes"
 Named = Sequence[tuple[About, list[Answer]]]
 
 
@@ -91,17 +92,12 @@ def _notes(named: Named, run: Run, priced: bool) -> Iterator[str]:
         yield _sentence(app, group)
     yield (
         "slowdown: of an operation, or of the whole run, against the first placement; intervals of "
-        "an application hold at once with 95%"
-        + (
-            "; cost: of the memory that an operation takes, for as long as it takes"
-            if priced
-            else ""
-        )
+        "an application hold at once with 95%" + (_COST if priced else "")
     )
     if why := machine.one_node(run.header.topology):
         most = max((sum(group[0].pages.values()) for _, group in named), default=0.0)
         room = f" with room for {figures.size_text(most)}" if most else ""
-        yield f"slow, interleave, weights, tier, alloc: not here; {why}. It needs memory{room}"
+        yield f"local alone was measured: {why}. A second node needs memory{room}"
     for app, _ in named:
         for one in app.published:
             yield f"published of {app.name}: {one.text} ({one.source}, {one.date})"
@@ -128,8 +124,9 @@ def _clause(one: Answer) -> str:
         return f"{one.placement}: no difference was found{size}{frees}"
     how = "longer" if slow.ratio > 1 else "shorter"
     low, high = sorted(abs(edge - 1) for edge in (slow.low or 1.0, slow.high or 1.0))
+    what = "the run takes" if one.figure == "run_time" else "an operation takes"
     return (
-        f"{one.placement}: an operation takes {brief(100 * abs(slow.ratio - 1), 2)}% {how} "
+        f"{one.placement}: {what} {brief(100 * abs(slow.ratio - 1), 2)}% {how} "
         f"({brief(100 * low, 2)} to {brief(100 * high, 2)}){frees}"
     )
 

@@ -715,14 +715,15 @@ def _saved(spec: EffectSpec, scratch: Path) -> str | None:
 
 def _missing(spec: EffectSpec) -> str:
     """Return the program or package that is needed and not installed; empty: all are."""
+    if packages := missing_python_packages(spec.python_packages):
+        return f"the Python package {packages[0]}"
     steps = (command for step in _STEPS for command in getattr(spec.steps, step))
     path = _environment(spec)["PATH"]
     commands: list[list[str]] = [spec.program, spec.client, *steps]
     for words in commands:
         if words and shutil.which(words[0], path=path) is None:
             return words[0]
-    packages = missing_python_packages(spec.python_packages)
-    return f"the Python package {packages[0]}" if packages else ""
+    return ""
 
 
 def _environment(spec: EffectSpec) -> dict[str, str]:

@@ -1,0 +1,320 @@
+"""Applications: their files, the steps around a program, and what is left where one fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tierscope.kinds.effect import measurer
+from tierscope.kinds.effect.application import (
+    FOLDER,
+    application,
+    filled,
+    missing,
+    search_path,
+    shipped,
+)
+from tierscope.kinds.effect.spec import EffectSpec
+from tierscope.model.cause import Cause
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.measure import measure
+from waiting import wait_until
+
+Fake = Callable[[str], None]
+PYTHON = [sys.executable, "-S", "-c"]
+SERVES = "import time, pathlib; pathlib.Path('{scratch}/up').touch(); time.sleep(60)"
+WAITS = "import time, pathlib\nwhile not pathlib.Path('{scratch}/up').exists(): time.sleep(0.01)"
+RATE = "rate:1/s=^rate: ([0-9.]+)$"
+
+
+@pytest.fixture
+def here(machine: Topology, fake_engine: Fake) -> Topology:
+    return machine.model_copy(update={"cpus": sorted(os.sched_getaffinity(0))})
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def written(folder: Path, **keys: Any) -> Path:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(keys))
+    return path
+
+
+def touch(name: str) -> list[str]:
+    """A command that adds a line to a file of the folder in which the application is run."""
+    return [*PYTHON, f"open('steps', 'a').write('{name}\\n')"]
+
+
+def served(folder: Path, **keys: Any) -> Path:
+    """A server whose client prints a rate."""
+    client = [*PYTHON, f"{WAITS}\nprint('rate: 7')"]
+    given = {"program": [*PYTHON, SERVES], "client": client, "figures": [RATE], **keys}
+    return written(folder, **given)
+
+
+def run(here: Topology, path: Path, **options: str) -> Measurement:
+    asked = {"app": str(path), "rounds": "1", "placement": "only=as-found", **options}
+    plan = expand([Request(kind="effect", options=asked)], here, thp=True)
+    outcome = measure(plan, "test", here, ["tierscope"], path.parent, lambda _: None)
+    (only,) = outcome.run.measurements
+    return only
+
+
+def is_empty(folder: Path) -> bool:
+    return not [*folder.iterdir()]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_each_of_ours_is_read_and_says_what_it_stands_for(name: str) -> None:
+    found = application(name)
+    assert found.summary
+    assert not found.summary.endswith(".")
+    assert found.stands_for.endswith(".")
+    assert missing(found) is not None
+    assert all(one.url.startswith("https://") for one in found.published)
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if name != "stream"])
+def test_each_of_ours_makes_a_plan(name: str, here: Topology) -> None:
+    request = Request(kind="effect", options={"app": name, "placement": "only=as-found"})
+    (spec,) = expand([request], here, thp=True).measurements
+    assert isinstance(spec, EffectSpec)
+    words = [*spec.program, *spec.client]
+    for step in ("prepare", "set_up", "load", "check", "tear_down"):
+        words += [word for command in getattr(spec.steps, step) for word in command]
+    left = {word for word in words if "{" in word and "{scratch}" not in word}
+    assert not {word for word in left if "{prepared}" not in word}
+    assert spec.about is not None
+    assert spec.about.name == name
+
+
+def test_the_folder_has_nothing_but_applications() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(shipped())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", ":1: the file is empty"),
+        ("program: [a]\nclints: [b]", ":2: unknown key 'clints' in an application; did you mean"),
+        ("program: [a]\nsize: many", ":2: key 'size': "),
+        ("program: [a]\nunprivileged: maybe", ":2: key 'unprivileged' is true or false"),
+        ("program: ['{siez}']", ":1: key 'program': {siez} is no placeholder; did you mean 'size'"),
+        ("program: [a]\ncheck: [['{nothing}']]", ":2: key 'check': {nothing} is no placeholder"),
+        ("client: [a]\nfigures: ['a=b']", ":1: key 'client' needs the key program"),
+        ("program: [a]\nclient: [b]", ":2: key 'client' needs figures"),
+        ("program: a", ":1: key 'program': input should be a valid list"),
+        ("program: [a]\npackages: ['a; rm -rf /']", ":2: key 'packages': "),
+        ("program: [a]\npublished: [{text: t, source: s, date: soon}]", ":2: key 'published': "),
+        ("program: [a]\nprogram: [b]", ":2: key 'program' is given twice"),
+        ("[a]", ":1: an application has to be a mapping"),
+        ("program: [a", ":1: not valid YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_line(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as refused:
+        application(str(path))
+    assert str(refused.value).startswith(f"{path}{says}")
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r"'rediss' is no application; did you mean 'redis'"):
+        application("rediss")
+
+
+def test_placeholders_are_filled_and_calculated_with() -> None:
+    values = {"size": "1000", "socket": "/s"}
+    assert filled("--n={size/300}", values) == "--n=3"
+    assert filled("{size*3/8} {socket}", values) == "375 /s"
+    assert filled("{scratch}/a {size}", values) == "{scratch}/a 1000"
+    assert filled("{python}", values) == sys.executable
+    with pytest.raises(UserError, match="socket is '/s'"):
+        filled("{socket/2}", values)
+
+
+def test_the_newest_version_s_folder_comes_first(tmp_path: Path) -> None:
+    for version in ("14", "15"):
+        (tmp_path / version / "bin").mkdir(parents=True)
+    found = search_path([f"{tmp_path}/*/bin"], {"PATH": "/usr/bin"})
+    assert found == f"{tmp_path}/15/bin:{tmp_path}/14/bin:/usr/bin"
+
+
+# Options
+
+
+def test_parameters_and_size_are_set_and_named(here: Topology, tmp_path: Path) -> None:
+    path = written(tmp_path, program=["true", "{size/2}", "{seconds}"], size="1m",
+                   parameters={"seconds": 5, "clients": 8})  # fmt: skip
+    request = Request(kind="effect", options={"app": str(path), "size": "2m", "set": "seconds=9"})
+    spec = expand([request], here, thp=True).measurements[0]
+    assert isinstance(spec, EffectSpec)
+    assert spec.program == ["true", str(1 << 20), "9"]
+    assert spec.pattern.command == "mine, 2m, seconds 9"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"set": "second=1"}, "--set: mine has no parameter 'second'; did you mean 'seconds'"),
+        ({"set": "seconds"}, "--set: 'seconds' is not NAME=VALUE"),
+        ({"client": "true"}, "--client: it goes with a program"),
+        ({"command": "true"}, "--app: .* has a program of its own"),
+        ({"placement": "own=alloc:own pair:0:0"}, "--placement: own: mine has no rules of its own"),
+        ({"placement": "own=alloc:own"}, "--placement: 'alloc:own' takes one pair"),
+    ],
+)
+def test_what_does_not_go_with_an_application_is_refused(
+    options: dict[str, str], says: str, here: Topology, tmp_path: Path
+) -> None:
+    path = written(tmp_path, program=["true"], parameters={"seconds": "5"})
+    with pytest.raises(UserError, match=says):
+        expand([Request(kind="effect", options={"app": str(path), **options})], here, thp=True)
+
+
+# Steps
+
+
+def test_steps_are_carried_out_in_their_order(
+    here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = served(
+        tmp_path,
+        prepare=[touch("prepare"), [*PYTHON, "open('{prepared}/data', 'w').write('x')"]],
+        set_up=[touch("set_up"), [*PYTHON, "open('{prepared}/data').read()"]],
+        load=[[*PYTHON, WAITS], touch("load")],
+        check=[touch("check")],
+        tear_down=[touch("tear_down")],
+    )
+    only = run(here, path, rounds="2")
+    assert (only.status, only.estimate) == ("measured", 7.0)
+    each = ["set_up", "load", "check", "tear_down"]
+    # The very first run is made twice.
+    assert (tmp_path / "steps").read_text().split() == ["prepare", *each * 3]
+
+
+@pytest.mark.parametrize("step", ["prepare", "set_up", "load", "check"])
+def test_a_step_that_fails_is_named_and_leaves_nothing(
+    step: str, here: Topology, tmp_path: Path, own_temporary_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    fails = [*PYTHON, "import sys; sys.exit('no room')"]
+    path = served(tmp_path, tear_down=[touch("tear_down")], **{step: [fails]})
+    only = run(here, path)
+    assert (only.status, only.cause) == ("failed", Cause.PROGRAM)
+    assert only.reason.endswith("exited with status 1: no room")
+    assert measurer._STEPS[step] in only.reason
+    torn = (tmp_path / "steps").exists()
+    assert torn == (step != "prepare"), "without a run there is nothing to tear down"
+    assert is_empty(own_temporary_folder)
+    assert not children_with(str(own_temporary_folder))
+
+
+def test_a_client_that_is_killed_is_one_line_and_its_server_ends(
+    here: Topology, tmp_path: Path, own_temporary_folder: Path
+) -> None:
+    client = [*PYTHON, f"{WAITS}\nimport os; os.kill(os.getpid(), 9)"]
+    only = run(here, served(tmp_path, client=client))
+    assert (only.status, only.reason) == ("failed", "its client was ended by SIGKILL")
+    assert is_empty(own_temporary_folder)
+    assert not children_with(str(own_temporary_folder))
+
+
+def test_a_server_that_ends_early_is_named(here: Topology, tmp_path: Path) -> None:
+    path = served(
+        tmp_path,
+        program=[*PYTHON, "import sys; sys.exit('the port is in use')"],
+        load=[[*PYTHON, "import time; time.sleep(30)"]],
+    )
+    only = run(here, path)
+    assert only.status == "failed"
+    assert only.reason == "it ended before its load did: the port is in use"
+
+
+def test_a_step_that_hangs_is_ended(
+    here: Topology, tmp_path: Path, own_temporary_folder: Path
+) -> None:
+    path = served(tmp_path, load=[[*PYTHON, "import time; time.sleep(60)"]])
+    only = run(here, path, timeout="1s")
+    assert (only.status, only.cause) == ("failed", Cause.TIMEOUT)
+    assert is_empty(own_temporary_folder)
+    assert not children_with(str(own_temporary_folder))
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(
+    here: Topology, tmp_path: Path
+) -> None:
+    path = served(tmp_path, check=[["no-such-checker"]])
+    only = run(here, path)
+    assert (only.status, only.cause) == ("skipped", Cause.TOOL)
+    assert only.reason == "no-such-checker is not installed"
+    path = served(tmp_path, python_packages=["no-such-package"])
+    assert run(here, path).reason == "the Python package no-such-package is not installed"
+
+
+def test_a_server_ends_with_a_tierscope_that_is_killed(
+    tmp_path: Path, own_temporary_folder: Path
+) -> None:
+    path = served(tmp_path, client=[*PYTHON, "import time; time.sleep(60)"])
+    command = [sys.executable, "-c", "from tierscope.cli.main import main; main()", "effect",
+               "--app", str(path), "--rounds", "1", "--out", str(tmp_path / "run.jsonl")]  # fmt: skip
+    environment = {**os.environ, "TMPDIR": str(own_temporary_folder)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: bool([*own_temporary_folder.glob("*/up")]), "the server runs")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    wait_until(lambda: not children_with(str(own_temporary_folder)), "the server has ended")
+    (left,) = own_temporary_folder.glob("tierscope-effect-*")
+    old = time.time() - 2 * measurer._NEW_S
+    os.utime(left, (old, old))
+    measurer.Measurer()
+    assert not left.exists()
+
+
+def test_a_folder_that_is_used_stays(own_temporary_folder: Path, tmp_path: Path) -> None:
+    request_spec = type("Spec", (), {"unprivileged": False})
+    with measurer.own_folder(request_spec) as folder:  # type: ignore[arg-type]
+        os.utime(folder, (0, 0))
+        measurer.Measurer()
+        assert folder.exists()
+    assert is_empty(own_temporary_folder)
+
+
+def children_with(words: str) -> list[int]:
+    """Processes whose command names a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
