@@ -125,8 +125,8 @@ test-python: $(BUILD)/.tests $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not gpu and not testbed and not soak" $(TEST)
 
 FUZZ_SECONDS ?= 12
-FUZZED := fuzz-plan fuzz-manifest fuzz-rules
-fuzz: $(FUZZED) ## Feed parsers malformed plans, manifests of files, rules of the allocator
+FUZZED := fuzz-plan fuzz-manifest fuzz-answer fuzz-rules
+fuzz: $(FUZZED) ## Feed parsers malformed plans, manifests of files, answers of servers, rules of the allocator
 $(FUZZED): fuzz-%: $(BUILD)/.sanitized
 	@mkdir -p $(BUILD)/corpus-$*
 	$(BUILD)/sanitized/$@ -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \

@@ -3,13 +3,13 @@
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
                     [chain] [ops-scan] [ops-aged]
                     [stream] [multichase] [ops] [nvbandwidth] [gpu-ranks] [storage-gpu] [cufile]
-                    [dlio] [fio] [shared-storage] [whatif]
+                    [dlio] [fio] [shared-storage] [whatif] [key-value-load]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
 $MULTICHASE; ops compares with the maps whose headers are there (see ops.py);
 nvbandwidth, storage-gpu and cufile need a GPU, gpu-ranks two of them and an MPI; storage-gpu and
 cufile make files in $STORAGE. fio and whatif take their time; shared-storage needs fio and mpirun,
-dlio an environment of its own (see dlio.py).
+dlio an environment of its own (see dlio.py), key-value-load redis's programs.
 """
 
 import sys
@@ -22,6 +22,7 @@ import dlio
 import fio
 import gpu_ranks
 import idle_latency
+import key_value_load
 import likwid
 import multichase
 import nvbandwidth
@@ -57,12 +58,13 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "shared-storage": shared_storage.compare,
     "gpu-ranks": gpu_ranks.compare,
     "whatif": whatif.compare,
+    "key-value-load": key_value_load.compare,
 }
 
 
 ON_REQUEST = {
     *("stream", "multichase", "ops", "nvbandwidth", "gpu-ranks", "storage-gpu", "cufile", "fio"),
-    *("shared-storage", "whatif", "dlio"),
+    *("shared-storage", "whatif", "dlio", "key-value-load"),
 }
 """Parts that need what `make build` does not set up."""
 

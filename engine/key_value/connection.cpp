@@ -72,7 +72,7 @@ std::size_t Connection::verified_answer(std::size_t taken) const {
   const std::string_view received(received_.data() + taken, received_bytes_ - taken);
   if (waiting_ == 0) {
     throw Failure(fmt::format("{}: the server says {}, which nobody asked for", workload_->server,
-                              quoted(received)));
+                              in_quotes(received)));
   }
   const Answer answer =
       parse_answer(workload_->protocol, received, workload_->records.value_bytes());
@@ -88,7 +88,7 @@ void Connection::verify(const Request& request, const Answer& answer) const {
                                key_of(request.record), what));
   };
   if (answer.kind == Answer::Kind::kError || answer.kind == Answer::Kind::kMalformed) {
-    throw wrong("is answered by " + quoted(answer.text));
+    throw wrong("is answered by " + in_quotes(answer.text));
   }
   if (request.write) {
     if (answer.kind == Answer::Kind::kDone) return;

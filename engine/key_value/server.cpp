@@ -104,7 +104,7 @@ std::string greet(const Descriptor& connection, const Address& address, Protocol
     if (answer.kind != Answer::Kind::kPartial) {
       throw failure(address, fmt::format("answers {}, which is not of the protocol; "
                                          "--protocol says which",
-                                         quoted(answer.text)));
+                                         in_quotes(answer.text)));
     }
     pollfd ready{.fd = connection.get(), .events = POLLIN, .revents = 0};
     const double left_s = deadline.left_s();
@@ -129,7 +129,7 @@ void wait_for(const Address& address, Protocol protocol) {
     if (error.empty()) return;
     // Redis reads its file of records.
     if (!error.starts_with("LOADING") || deadline.left_s() < 0) {
-      throw failure(address, "answers " + quoted(error));
+      throw failure(address, "answers " + in_quotes(error));
     }
     std::this_thread::sleep_for(kRetryAfter);
   }
@@ -144,7 +144,7 @@ Descriptor connect_to(const Address& address) {
   return made;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string line = "'";
   for (const char letter : text.substr(0, 100)) line += letter < ' ' || letter > '~' ? '?' : letter;
   return line + "'";

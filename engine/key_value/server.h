@@ -25,6 +25,6 @@ void wait_for(const Address& address, Protocol protocol);
 Descriptor connect_to(const Address& address);
 
 // Text of a server as one printable line of at most 100 characters, in quotes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace tierscope::key_value
