@@ -195,7 +195,7 @@ class Memory:
                 "sysctl vm.overcommit_memory=0 lets it"
             )
         self.start: int = -(-found // _BLOCK) * _BLOCK
-        self.end = self.start
+        self.end: int = self.start
         self._limit: int = self.start + most
         try:
             calls.mbind(self.start, most, calls.BIND, [node])
