@@ -32,7 +32,9 @@ def torch_module() -> Any:
 def bytes_of(tensor: Any) -> memoryview:
     """Return the bytes of a tensor in host memory, as a view."""
     size = tensor.numel() * tensor.element_size()
-    return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
+    viewed: Any = (ctypes.c_char * size).from_address(tensor.data_ptr())
+    viewed.tensor = tensor  # which has the memory
+    return memoryview(viewed).cast("B")
 
 
 class PinnedMemory:
@@ -129,6 +131,8 @@ def resident_share(path: Path) -> float:
     """Return the share of a file's pages, 0 to 1, that the page cache holds (mincore(2))."""
     libc = ctypes.CDLL(None, use_errno=True)
     size = path.stat().st_size
+    if size == 0:
+        return 0.0
     with path.open("rb") as file:
         mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
     pages = -(-size // mmap.PAGESIZE)

@@ -31,6 +31,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
@@ -65,6 +66,9 @@ _STATES = 3
 """Numbers in fp32 that Adam has of each parameter: master copy and two moments."""
 _SLOTS = 3
 """Pieces of Adam's state on the GPU: one arrives, one is used, one leaves."""
+_KERNELS = 20
+"""That PyTorch 2.11 launches for a layer of decoding, by its profiler: 4 products of matrices, of
+which 2 are added up afterwards, attention, 2 norms, 11 of the rest."""
 _ROPE_BASE = 500_000.0
 _EPSILON = 1e-5
 
@@ -94,7 +98,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=3, help="of the model, for decoding")
     parser.add_argument("--batch", type=int, default=32, help="sequences")
     parser.add_argument("--context", type=int, default=2048, help="tokens in the KV cache before")
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--storage-steps", type=int, default=3)
     parser.add_argument("--train-model", choices=MODELS, default="llama-3.2-1b")
     parser.add_argument("--train-layers", type=int, default=4)
@@ -131,7 +135,9 @@ def run(asked: argparse.Namespace) -> None:
             print(line)
         for mode in asked.modes:
             if not mode.startswith("train"):
-                results["decode"][mode] = decoder.run(mode)
+                seconds, results["decode"][mode] = decoder.run(mode)
+                print(f"{mode}: {asked.batch / seconds:.6g} 1/s")
+                print(f"{mode}_step: {seconds:.6f} s")
         del decoder
         torch_module().cuda.empty_cache()
     trained = [mode for mode in asked.modes if mode.startswith("train")]
@@ -140,7 +146,10 @@ def run(asked: argparse.Namespace) -> None:
         for line in trainer.facts():
             print(line)
         for mode in trained:
-            results["train"][mode] = trainer.run(mode)
+            seconds, passes, results["train"][mode] = trainer.run(mode)
+            print(f"{mode}: {1 / seconds:.6g} 1/s")
+            print(f"{mode}_step: {seconds:.6f} s")
+            print(f"{mode}_passes: {passes:.6f} s")
     for of_modes in results.values():
         for mode, sums in of_modes.items():
             first, expected = next(iter(of_modes.items()))
@@ -160,6 +169,7 @@ class Weights:
         self.layers: int = asked.layers
         self.entries: dict[str, Entry] = layout(self.model.fused_layer())
         self.size = size_of(self.entries)
+        self.tensors = cache(self._tensors)
 
     def made(self) -> Iterator[Any]:
         """Yield the image of each layer on the GPU, always the same numbers."""
@@ -177,7 +187,7 @@ class Weights:
                     tensor.normal_(0, spread, generator=numbers)
             yield image
 
-    def tensors(self, image: Any) -> dict[str, Any]:
+    def _tensors(self, image: Any) -> dict[str, Any]:
         """Return the tensors in an image, as views."""
         bf16 = torch_module().bfloat16
         return {
@@ -314,39 +324,38 @@ class Decoder:
         yield f"batch: {asked.batch}"
         yield f"layer_size: {self.weights.size} B"
         yield f"kv_size: {self.row_bytes * asked.context} B"
+        yield f"kernels: {_KERNELS}"
         yield f"piece: {asked.piece} B"
         yield f"threads: {asked.threads}"
 
-    def run(self, mode: str) -> list[int]:
-        """Decode, print the rate, and return checksums of the first steps' outputs."""
+    def run(self, mode: str) -> tuple[float, list[int]]:
+        """Decode, and return the seconds of a step and checksums of the first steps' outputs."""
         torch = torch_module()
         steps = self.asked.storage_steps if mode == "decode_storage" else self.asked.steps
         count = self.asked.layers
         with contextlib.ExitStack() as stack:
             weights = self._weights(mode, stack)
-            cache = HostCache(self, stack) if mode == "kv_host" else Cache(self)
+            rows = HostCache(self, stack) if mode == "kv_host" else Cache(self)
             outputs: list[Any] = []
             ends = [torch.cuda.Event(enable_timing=True) for _ in range(steps)]
             hidden = self.first
             weights.fetch(0, 0)
-            cache.fetch(0)
+            rows.fetch(0)
             for number in range(steps * count):
                 if number + 1 < steps * count:
                     weights.fetch(number + 1, (number + 1) % count)
-                    cache.fetch(number + 1)
+                    rows.fetch(number + 1)
                 step, layer = divmod(number, count)
                 tensors = self.weights.tensors(weights.image(number, layer))
-                hidden = self._layer(hidden, tensors, cache.rows(number), step)
-                cache.keep(number)
+                hidden = self._layer(hidden, tensors, rows.rows(number), step)
+                rows.keep(number)
                 weights.used(number)
                 if layer + 1 == count:
                     ends[step].record()
                     outputs.append(hidden)
             torch.cuda.synchronize()
         seconds = between(ends[_CHECKED - 1], ends[-1]) / (steps - _CHECKED)
-        print(f"{mode}: {self.asked.batch / seconds:.6g} 1/s")
-        print(f"{mode}_step: {seconds:.6f} s")
-        return [checksum(torch, one) for one in outputs[:_CHECKED]]
+        return seconds, [checksum(torch, one) for one in outputs[:_CHECKED]]
 
     def _weights(self, mode: str, stack: contextlib.ExitStack) -> Source:
         asked, size = self.asked, self.weights.size
@@ -517,8 +526,9 @@ class Trainer:
         yield f"state_piece: {4 * _STATES * self.piece} B"
         yield f"slots: {_SLOTS}"
 
-    def run(self, mode: str) -> list[int]:
-        """Train, print the rate, and return checksums of the weights and gradients."""
+    def run(self, mode: str) -> tuple[float, float, list[int]]:
+        """Train, and return the seconds of a step and of its passes, and checksums of the weights
+        and gradients after the first steps."""
         torch = torch_module()
         steps = self.asked.storage_steps if mode == "train_storage" else self.asked.steps
         self.weights.copy_(self.begin)
@@ -542,10 +552,7 @@ class Trainer:
         timed = range(_CHECKED, steps)
         compute = fmean(between(updated[i - 1], passed[i]) for i in timed)
         seconds = between(updated[_CHECKED - 1], updated[-1]) / len(timed)
-        print(f"{mode}: {1 / seconds:.6g} 1/s")
-        print(f"{mode}_step: {seconds:.6f} s")
-        print(f"{mode}_passes: {compute:.6f} s")
-        return [checksum(torch, one) for one in after]
+        return seconds, compute, [checksum(torch, one) for one in after]
 
     def _states(self, mode: str, stack: contextlib.ExitStack) -> "States":
         if mode == "train_gpu":
