@@ -89,7 +89,7 @@ def search(folder: Path, breadth: int, seconds: float) -> None:
     """Read the index, search, print."""
     # read_index copies the file into memory of the process; a mapped file would stay where the
     # page cache has it, whatever the placement says.
-    index = faiss.read_index(str(folder / _INDEX))
+    index: Any = faiss.read_index(str(folder / _INDEX))
     index.hnsw.efSearch = breadth
     asked, exact = np.load(folder / _ASKED), np.load(folder / _NEAREST)
     faiss.omp_set_num_threads(len(os.sched_getaffinity(0)))
