@@ -233,6 +233,10 @@ class ProgramRun(Model):
     """Weights that applied, of ``weighted``, in the order of the placement's nodes."""
     migrated_bytes: Count | None = None
     """Bytes that the kernel moved between nodes of the whole machine; None without tiering."""
+    others_cpus: Amount | None = None
+    """CPUs that other programs used meanwhile, on average."""
+    other: str | None = None
+    """The program that used most of these."""
     output: str | None = None
     """File of its output, without ``.out`` and ``.err``."""
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from tierscope.analysis.applications import Answer, answers
 from tierscope.analysis.effect import metric_of
-from tierscope.kinds.effect.show import change_text, interval_text
+from tierscope.kinds.effect.show import change_text, heading, interval_text
 from tierscope.kinds.effect.spec import EffectSpec
 from tierscope.model.application import About
-from tierscope.model.metric import METRICS, heading_of
+from tierscope.model.metric import METRICS
 from tierscope.model.price import Prices
 from tierscope.model.run import Run
 from tierscope.model.text import brief
@@ -107,7 +107,7 @@ def _sentence(app: About, group: list[Answer]) -> str:
     """Say what the placements do to one application."""
     base = group[0]
     used = figures.size_text(sum(base.pages.values())) if base.pages else "memory that was not seen"
-    what = heading_of(base.figure)
+    what = heading(base.measurement, base.figure)
     said = [f"{app.name}: {what} {_value(base).strip()} with {used} ({base.placement})"]
     said += [_clause(one) for one in group[1:] if one.slowdown]
     return "; ".join(said)

@@ -32,6 +32,7 @@ from tierscope.analysis.effect import Watched, landing
 from tierscope.kinds.effect.application import missing_python_packages, search_path
 from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
 from tierscope.kinds.plan import Spec
+from tierscope.machine.others import Others, Watch
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError, shown
 from tierscope.model.event import (
@@ -233,6 +234,8 @@ class Ran:
     """Bytes that the kernel migrated meanwhile; None without tiering."""
     notes: list[str] = field(default_factory=list)
     """Of tiering."""
+    others: Others = field(default_factory=lambda: Others(0.0, ""))
+    """What other programs used meanwhile."""
     began_s: float | None = None
     """When it began, by CLOCK_MONOTONIC_RAW."""
 
@@ -299,6 +302,7 @@ class Run:
     def _run_through(self) -> Ran:
         spec = self._spec
         self._carry_out("set_up")
+        others = Watch()
         program, began = self._start("program", spec.program, spec.settings)
         waited = program
         self._carry_out("load")
@@ -307,13 +311,17 @@ class Run:
         self._watch(waited)
         seconds = time.monotonic() - began
         began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
+        own = {pid for process in self._processes.values() for pid in _tree(process.pid)}
+        used = others.others(own)
         self._check(waited)
         self._carry_out("check")
         if spec.client:
             self._end(program)
         name = "client" if spec.client else "program"
         output = self._text(name, "out") + "\n" + self._text(name, "err")
-        return Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
+        ran = Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
+        ran.others = used
+        return ran
 
     def _carry_out(self, step: str) -> None:
         """Run a step's commands, one after the other; raises ProgramError where one fails."""
@@ -627,6 +635,8 @@ def _repetition_of(
         weights=list(ran.placed.weights) or None,
         output=saved,
         migrated_bytes=ran.migrated,
+        others_cpus=ran.others.cpus,
+        other=ran.others.name or None,
     )
     notes = [*ran.placed.notes, *ran.notes]
     stray = not_held(ran.placed, ran.bytes_by_node, ran.threads)
@@ -655,8 +665,9 @@ def _repetition_of(
 def _columns(spec: EffectSpec, ran: Ran, pauses: list[float] | None) -> Iterator[Column]:
     """Yield a column for each figure, the headline first. Of a program with a client, the time
     until the client ended is none."""
+    run_time = Column(metric="run_time", values=[ran.seconds * 1e9])
     if spec.headline() == "run_time":
-        yield Column(metric="run_time", values=[ran.seconds * 1e9])
+        yield run_time
     for one in spec.reported:
         found = re.findall(one.pattern, ran.output, re.MULTILINE)
         if not found:
@@ -666,6 +677,8 @@ def _columns(spec: EffectSpec, ran: Ran, pauses: list[float] | None) -> Iterator
         yield Column(
             metric=one.metric, part=one.name, values=[_number(one.name, found[-1], one.factor)]
         )
+    if spec.headline() != "run_time" and not spec.client:
+        yield run_time
     if pauses is not None:
         yield Column(metric="gc_time", values=[sum(pauses) or None])
 

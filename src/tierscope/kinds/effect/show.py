@@ -33,8 +33,16 @@ from tierscope.report.style import new_table, note, title
 from tierscope.report.view import View
 
 _STYLES = {"better": "green", "worse": "red", "undecided": "dim"}
+_OTHERS = 0.1
+"""CPUs that others used, as a share of the program's, from which on that is said."""
 _ROW = 34
 _WIDTH = 380
+
+
+def heading(measurement: Measurement, figure: str) -> str:
+    """Return how a figure is called: those that programs print have their own names, which may be
+    those of metrics."""
+    return heading_of(figure) if metric_of(measurement, figure) == figure else figure
 
 
 def change_text(ratio: float | None) -> str:
@@ -76,7 +84,7 @@ def _show_figures(console: Console, group: list[Measurement]) -> None:
             effect = against.get((str(m.pattern["placement"]), name))
             style = _STYLES[effect.verdict] if effect else ""
             cells = [
-                heading_of(name) if number == 0 else "",
+                heading(group[0], name) if number == 0 else "",
                 str(m.pattern["placement"]),
                 _median(m, name, factor, unit),
             ]
@@ -151,6 +159,17 @@ def _migrated(measurement: Measurement) -> str:
     return f"; {figures.size_text(fmean(found))} migrated in a run" if found else ""
 
 
+def _disturbed(measurement: Measurement) -> str:
+    """Say what others used while a program ran, at most; empty where that was little."""
+    most = max(_runs(measurement), key=lambda run: run.others_cpus or 0.0, default=None)
+    if most is None or (most.others_cpus or 0.0) < _OTHERS * len(measurement.cpus):
+        return ""
+    return (
+        f"{measurement.pattern['placement']}: others used {brief(most.others_cpus or 0.0, 2)} CPUs "
+        f"during a run, {most.other or 'unknown'} most of it"
+    )
+
+
 def _collected(measurement: Measurement) -> str:
     """Say which share of the time the garbage collector took; empty without its log."""
     shares = [
@@ -174,6 +193,7 @@ def notes_of(group: list[Measurement]) -> list[str]:
             f"change: against {base}, by pairs of the same round; all intervals hold at once with "
             "95%. detectable: the smallest change that would have been found."
         )
+    lines += [line for m in group if (line := _disturbed(m))]
     fewest = min(m.repetitions for m in group)
     if fewest < MIN_PAIRS:
         lines.append(f"{counted(fewest, 'run')}: a verdict takes {MIN_PAIRS}; raise --rounds")
@@ -207,7 +227,7 @@ def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
         title=f"Change against {base}",
         subtitle=f"{known[0].command}; all intervals hold at once with 95%, pale: undecided",
         alt=" ".join(
-            f"{heading_of(one.figure)} under {one.placement}: {change_text(one.ratio)}, "
+            f"{_heading(one)} under {one.placement}: {change_text(one.ratio)}, "
             f"{one.verdict}."
             for one in known
         ),
@@ -216,9 +236,13 @@ def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
     )
 
 
+def _heading(one: Effect) -> str:
+    return heading_of(one.figure) if one.metric == one.figure else one.figure
+
+
 def _row(one: Effect) -> dict[str, Any]:
     low, middle, high = (100 * ((value or 1) - 1) for value in (one.low, one.ratio, one.high))
-    name = f"{heading_of(one.figure)}, {one.placement}"
+    name = f"{_heading(one)}, {one.placement}"
     text = f"{change_text(one.ratio)} {one.verdict}"
     tip = f"{name}: {interval_text(one.low or 1, one.high or 1)}, {one.verdict}"
     return {
@@ -275,7 +299,7 @@ def summary_of(measured: list[Measurement]) -> str:
         return "programs: no difference between placements was found"
     most = max(decided, key=lambda one: abs((one.ratio or 1) - 1))
     return (
-        f"programs: {heading_of(most.figure)} {change_text(most.ratio)} "
+        f"programs: {_heading(most)} {change_text(most.ratio)} "
         f"under {most.placement}, which is {most.verdict} than {most.base}"
     )
 

@@ -229,8 +229,9 @@ class EffectSpec(MeasurementSpec):
     pattern: EffectPattern
 
     def headline(self) -> str:
-        """The run's time; of a program with a client, the first reported number."""
-        return self.reported[0].metric if self.client and self.reported else _RUN_TIME
+        """The run's time; of an application, or with a client, the first reported number."""
+        own = self.reported and (self.client or self.about)
+        return self.reported[0].metric if own else _RUN_TIME
 
     def rounds(self) -> int:
         """Its runs."""
