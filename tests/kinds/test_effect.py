@@ -255,7 +255,7 @@ def test_a_run_that_fails_later_keeps_those_before(here: Topology, tmp_path: Pat
 def test_a_program_that_is_missing_is_skipped_with_its_package(
     here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierscope.kinds.effect.measurer.shutil.which", lambda _, path="": None)
+    monkeypatch.setattr("tierscope.kinds.effect.measurer.shutil.which", lambda *_, **__: None)
     asked = Request(kind="effect", options={"app": "redis", "placement": "node:0"})
     plan = expand([asked], here, thp=True)
     for only in measure(plan, "t", here, [], tmp_path, lambda _: None).run.measurements:
@@ -555,9 +555,10 @@ def test_the_recipe_duckdb_runs_to_its_figures(tmp_path: Path) -> None:
     assert sorted(figures) == [("join", 2), ("run_time", 2), ("scan", 2)]
 
 
-def recipe(folder: Path, *words: str) -> dict[str, Any]:
+def recipe(folder: Path, *words: str, fake: bool = True) -> dict[str, Any]:
     engine = {"TIERSCOPE_ENGINE": str(Path(__file__).parents[1] / "fake_engine.py")}
-    done = tierscope("effect", "--json", *words, environment=engine, folder=folder)
+    environment = engine if fake else {}
+    done = tierscope("effect", "--json", *words, environment=environment, folder=folder)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -572,7 +573,7 @@ def test_the_recipe_redis_reads_what_it_has_stored(tmp_path: Path) -> None:
     installed("redis-server")
     placed = ["--placement", "node:0"]
     slow = ["--size", "200k", "--rounds", "1", "--set", "rate=500", "--set", "seconds=1"]
-    found = recipe(tmp_path, "--app", "redis", *slow, *placed)
+    found = recipe(tmp_path, "--app", "redis", *slow, *placed, fake=False)
     title = "redis, 200k, rate 500, seconds 1"
     assert [one["pattern"]["command"] for one in found["results"]] == [title] * 2
     for one in found["results"]:
