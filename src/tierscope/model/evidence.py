@@ -232,7 +232,11 @@ class ProgramRun(Model):
     weights: list[Count] | None = None
     """Weights that applied, of ``weighted``, in the order of the placement's nodes."""
     migrated_bytes: Count | None = None
-    """Bytes that the kernel moved between nodes of the whole machine; None without tiering."""
+    """Bytes that the kernel moved between nodes of the whole machine; None where nothing is there
+    to move them: without tiering, of a command that is no application."""
+    bandwidth: dict[str, Amount] | None = None
+    """Bytes/s of the machine's memory meanwhile, by socket or CXL device and direction, as counters
+    in hardware have it; None where none can be read."""
     others_cpus: Amount | None = None
     """CPUs that other programs used meanwhile, on average."""
     other: str | None = None

@@ -30,9 +30,20 @@ from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
 from tierscope.kinds.effect.application import missing_python_packages, search_path
-from tierscope.kinds.effect.spec import EffectSpec, Settings, Tiered, UnplaceableError, tiered
+from tierscope.kinds.effect.spec import (
+    EffectSpec,
+    Settings,
+    Tiered,
+    UnplaceableError,
+    kernel_here,
+    migrated_bytes,
+    tiered,
+)
 from tierscope.kinds.plan import Spec
+from tierscope.machine.counters import traffic_source
+from tierscope.machine.discover import discover
 from tierscope.machine.others import Others, Watch
+from tierscope.machine.sampler import Sampler
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError, shown
 from tierscope.model.event import (
@@ -231,9 +242,11 @@ class Ran:
     """The most that were seen at once."""
     placed: Placed = field(default_factory=Placed)
     migrated: int | None = None
-    """Bytes that the kernel migrated meanwhile; None without tiering."""
+    """Bytes that the kernel migrated meanwhile; None without tiering and applications."""
     notes: list[str] = field(default_factory=list)
     """Of tiering."""
+    bandwidth: dict[str, float] = field(default_factory=dict)
+    """Bytes/s of the machine's memory, by what counted them."""
     others: Others = field(default_factory=lambda: Others(0.0, ""))
     """What other programs used meanwhile."""
     began_s: float | None = None
@@ -244,8 +257,14 @@ class Run:
     """A run that is under way, in a directory of its own."""
 
     def __init__(
-        self, spec: EffectSpec, scratch: Path, prepared: Path, environment: dict[str, str]
+        self,
+        spec: EffectSpec,
+        scratch: Path,
+        prepared: Path,
+        environment: dict[str, str],
+        traffic: Sampler | None = None,
     ) -> None:
+        self._traffic = traffic
         self._spec = spec
         self._scratch = scratch
         self._folders = {"{scratch}": str(scratch), "{prepared}": str(prepared)}
@@ -277,10 +296,13 @@ class Run:
         Raises ProgramError where it fails or takes too long, UserError or UnplaceableError where
         it cannot be placed.
         """
+        before = migrated_bytes(kernel_here())
         with tiered(self._spec.settings) as self._tier:
             ran = self._finish()
             if self._tier:
                 ran.migrated, ran.notes = self._tier.migrated_bytes(), self._tier.notes()
+            elif self._spec.about:
+                ran.migrated = migrated_bytes(kernel_here()) - before
         return ran
 
     def _finish(self) -> Ran:
@@ -306,6 +328,8 @@ class Run:
         program, began = self._start("program", spec.program, spec.settings)
         waited = program
         self._carry_out("load")
+        if self._traffic:
+            self._traffic.samples()
         if spec.client:
             waited, began = self._start("client", spec.client, None)
         self._watch(waited)
@@ -313,6 +337,7 @@ class Run:
         began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
         own = {pid for process in self._processes.values() for pid in _tree(process.pid)}
         used = others.others(own)
+        bandwidth = self._bandwidth()
         self._check(waited)
         self._carry_out("check")
         if spec.client:
@@ -320,8 +345,16 @@ class Run:
         name = "client" if spec.client else "program"
         output = self._text(name, "out") + "\n" + self._text(name, "err")
         ran = Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
-        ran.others = used
+        ran.others, ran.bandwidth = used, bandwidth
         return ran
+
+    def _bandwidth(self) -> dict[str, float]:
+        """Return the bandwidth of memory since the load, by socket or device and direction."""
+        return {
+            f"{part} {metric.partition('_')[0]}": value
+            for sample in (self._traffic.samples() if self._traffic else [])
+            for (metric, part), value in sample.values.items()
+        }
 
     def _carry_out(self, step: str) -> None:
         """Run a step's commands, one after the other; raises ProgramError where one fails."""
@@ -525,6 +558,7 @@ class Measurer:
         self._prepared: dict[str, Path] = {}
         """Folders by what filled them."""
         self._run: Run | None = None
+        self._traffic: Sampler | None = None
         self._resources = contextlib.ExitStack()
         _remove_left()
 
@@ -586,7 +620,7 @@ class Measurer:
             prepared = self._prepare(spec, scratch, environment)
             if spec.gc_log:
                 environment = with_gc_log(environment, scratch)
-            self._run = Run(spec, scratch, prepared, environment)
+            self._run = Run(spec, scratch, prepared, environment, self._traffic_of(spec))
             try:
                 ran = self._run.finish()
             finally:
@@ -594,6 +628,13 @@ class Measurer:
                 saved = _saved(spec, scratch)
             collector = _collector(spec, scratch)
         return _repetition_of(spec, ran, collector, saved)
+
+    def _traffic_of(self, spec: EffectSpec) -> Sampler | None:
+        """Return the counters of memory traffic, for applications and where there are any."""
+        if spec.about and self._traffic is None:
+            self._traffic = Sampler([traffic_source(discover())])
+            self._resources.callback(self._traffic.close)
+        return self._traffic if self._traffic and self._traffic.sources else None
 
     def _prepare(self, spec: EffectSpec, scratch: Path, environment: dict[str, str]) -> Path:
         """Return the folder of what is prepared for an application, filled; raises ProgramError."""
@@ -635,6 +676,7 @@ def _repetition_of(
         weights=list(ran.placed.weights) or None,
         output=saved,
         migrated_bytes=ran.migrated,
+        bandwidth=ran.bandwidth or None,
         others_cpus=ran.others.cpus,
         other=ran.others.name or None,
     )

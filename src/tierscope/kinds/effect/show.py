@@ -132,7 +132,10 @@ def _show_pages(console: Console, group: list[Measurement]) -> None:
         seen = f"{size} seen, {by_node(amounts)}" if amounts else "ended before its memory was seen"
         where = f"CPUs {m.initiator.partition(':')[2]}, memory of {m.target}{_placed_by(m)}"
         console.print(
-            Text(f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}{_collected(m)}")
+            Text(
+                f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}{_bandwidth(m)}"
+                f"{_collected(m)}"
+            )
         )
 
 
@@ -154,9 +157,17 @@ def _placed_by(measurement: Measurement) -> str:
 
 
 def _migrated(measurement: Measurement) -> str:
-    """Say what the kernel migrated in a run, on average; empty without tiering."""
+    """Say what the kernel migrated in a run, on average; empty where that was nothing."""
     found = [run.migrated_bytes for run in _runs(measurement) if run.migrated_bytes is not None]
-    return f"; {figures.size_text(fmean(found))} migrated in a run" if found else ""
+    return f"; {figures.size_text(fmean(found))} migrated in a run" if any(found) else ""
+
+
+def _bandwidth(measurement: Measurement) -> str:
+    """Say the bandwidth of memory in a run, on average, by what counters count; empty: none."""
+    seen = [run.bandwidth for run in _runs(measurement) if run.bandwidth]
+    names = sorted({name for one in seen for name in one})
+    said = [f"{name} {fmean(one.get(name, 0.0) for one in seen) / 1e9:.3g} GB/s" for name in names]
+    return f"; {', '.join(said)}" if said else ""
 
 
 def _disturbed(measurement: Measurement) -> str:
@@ -227,8 +238,7 @@ def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
         title=f"Change against {base}",
         subtitle=f"{known[0].command}; all intervals hold at once with 95%, pale: undecided",
         alt=" ".join(
-            f"{_heading(one)} under {one.placement}: {change_text(one.ratio)}, "
-            f"{one.verdict}."
+            f"{_heading(one)} under {one.placement}: {change_text(one.ratio)}, {one.verdict}."
             for one in known
         ),
         spec=_spec(rows),

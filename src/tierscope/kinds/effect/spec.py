@@ -300,7 +300,7 @@ class Tiered:
     def __init__(self, kernel: Kernel, session: Session) -> None:
         self._kernel = kernel
         self._session = session
-        self._before = self._migrated()
+        self._before = migrated_bytes(kernel)
 
     def enter(self) -> None:
         """Enter the cgroup whose pages move; tiering of the whole machine has none."""
@@ -309,7 +309,7 @@ class Tiered:
 
     def migrated_bytes(self) -> int:
         """Return what the kernel has migrated between nodes since it began."""
-        return PAGE_BYTES * (self._migrated() - self._before)
+        return migrated_bytes(self._kernel) - self._before
 
     def notes(self) -> list[str]:
         """Return notes: conflicting settings, and why no pages moved."""
@@ -326,8 +326,10 @@ class Tiered:
         seen = look(self._kernel, session, rules_in(session))
         return list(dict.fromkeys(reason for move in seen.moves for reason in move.reasons))
 
-    def _migrated(self) -> int:
-        return self._kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+
+def migrated_bytes(kernel: Kernel) -> int:
+    """Return what the kernel has migrated so far, on the whole machine."""
+    return PAGE_BYTES * kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
 
 
 def kernel_here() -> Kernel:
