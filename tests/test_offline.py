@@ -38,7 +38,7 @@ def wheel(folder: Path, name: str, *needs: str, tag: str = "any", python: str = 
     path = folder / f"{name}-1.0-py3-none-{tag}.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", f"Requires-Python: {python}"]
     lines += [f"Requires-Dist: {need}" for need in needs]
-    extras = ("fleet", "object-store") if any("extra" in need for need in needs) else ()
+    extras = ("apps", "fleet", "object-store") if any("extra" in need for need in needs) else ()
     lines += [f"Provides-Extra: {extra}" for extra in extras]
     info = f"{name}-1.0.dist-info"
     files = {

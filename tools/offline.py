@@ -27,7 +27,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-EXTRAS = ("fleet", "object-store")
+EXTRAS = ("apps", "fleet", "object-store")
 """What is optional of tierscope, and in the archives: clusters have no network."""
 GLIBC = 28
 """Minor version of the newest glibc that a dependency may need, as tierscope's own wheel does."""
