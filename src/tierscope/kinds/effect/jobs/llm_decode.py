@@ -133,7 +133,7 @@ def generate(
     threads = len(os.sched_getaffinity(0))
     # Without mmap, the weights are memory of the process, which placements and rules reach.
     # The attention that is not fused gives the same numbers with any number of threads.
-    model = llama_cpp.Llama(
+    model: Any = llama_cpp.Llama(
         str(path),
         use_mmap=False,
         n_ctx=context,
