@@ -234,6 +234,8 @@ class ProgramRun(Model):
     migrated_bytes: Count | None = None
     """Bytes that the kernel moved between nodes of the whole machine; None where nothing is there
     to move them: without tiering, of a command that is no application."""
+    room_bytes: Count | None = None
+    """Bytes that were free for it on the node that its placement makes smaller; None: none does."""
     bandwidth: dict[str, Amount] | None = None
     """Bytes/s of the machine's memory meanwhile, by socket or CXL device and direction, as counters
     in hardware have it; None where none can be read."""

@@ -60,6 +60,7 @@ from tierscope.model.event import (
 from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
 from tierscope.place.allocator import environment_for
+from tierscope.place.ballast import ballast
 from tierscope.place.huge_pages import huge_pages
 from tierscope.place.launch import Mechanism, decide, preloading, start
 from tierscope.place.look import Look
@@ -245,6 +246,8 @@ class Ran:
     """Bytes that the kernel migrated meanwhile; None without tiering and applications."""
     notes: list[str] = field(default_factory=list)
     """Of tiering."""
+    room: int | None = None
+    """Bytes that were free for it on the node that was made smaller."""
     bandwidth: dict[str, float] = field(default_factory=dict)
     """Bytes/s of the machine's memory, by what counted them."""
     others: Others = field(default_factory=lambda: Others(0.0, ""))
@@ -263,8 +266,13 @@ class Run:
         prepared: Path,
         environment: dict[str, str],
         traffic: Sampler | None = None,
+        room: int | None = None,
     ) -> None:
         self._traffic = traffic
+        self._room = room
+        self._held = contextlib.ExitStack()
+        """The ballast."""
+        self._notes: list[str] = []
         self._spec = spec
         self._scratch = scratch
         self._folders = {"{scratch}": str(scratch), "{prepared}": str(prepared)}
@@ -300,7 +308,8 @@ class Run:
         with tiered(self._spec.settings) as self._tier:
             ran = self._finish()
             if self._tier:
-                ran.migrated, ran.notes = self._tier.migrated_bytes(), self._tier.notes()
+                ran.migrated = self._tier.migrated_bytes()
+                ran.notes = [*ran.notes, *self._tier.notes()]
             elif self._spec.about:
                 ran.migrated = migrated_bytes(kernel_here()) - before
         return ran
@@ -320,10 +329,21 @@ class Run:
             return ran
         finally:
             self._kill()
+            self._held.close()
+
+    def _make_room(self) -> None:
+        """Leave the program so much of its fast node as it is to have; raises UserError."""
+        node = self._spec.settings.room_node
+        if node is None or self._room is None:
+            return
+        held = self._held.enter_context(ballast(node, self._room))
+        drift = held.drift()
+        self._notes += [drift] if drift else []
 
     def _run_through(self) -> Ran:
         spec = self._spec
         self._carry_out("set_up")
+        self._make_room()
         others = Watch()
         program, began = self._start("program", spec.program, spec.settings)
         waited = program
@@ -346,6 +366,7 @@ class Run:
         output = self._text(name, "out") + "\n" + self._text(name, "err")
         ran = Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
         ran.others, ran.bandwidth = used, bandwidth
+        ran.room, ran.notes = self._room, self._notes
         return ran
 
     def _bandwidth(self) -> dict[str, float]:
@@ -553,8 +574,9 @@ class Measurer:
         self.interrupted = False
         """A signal came: no further run is made."""
         self._specs: dict[str, EffectSpec] = {}
-        self._warm: set[str] = set()
-        """Commands that were run once already, so that files are cached as for further runs."""
+        self._warm: dict[str, int] = {}
+        """Commands that were run once already, so that files are cached as for further runs, with
+        the bytes of memory that they used."""
         self._prepared: dict[str, Path] = {}
         """Folders by what filled them."""
         self._run: Run | None = None
@@ -589,11 +611,12 @@ class Measurer:
             return
         outcome = None
         try:
-            if spec.pattern.command not in self._warm:
-                self._repetition(spec)
-                self._warm.add(spec.pattern.command)
+            command = spec.pattern.command
+            if command not in self._warm:
+                first, _ = self._repetition(spec)
+                self._warm[command] = sum(first.bytes_by_node.values())
             if not self.interrupted:
-                outcome = self._repetition(spec)
+                _, outcome = self._repetition(spec, self._room_of(spec))
         except UserError as error:
             yield Skipped(id=name, cause=Cause.KERNEL, reason=str(error))
         except UnplaceableError as error:
@@ -614,20 +637,34 @@ class Measurer:
         """Remove what was prepared."""
         self._resources.close()
 
-    def _repetition(self, spec: EffectSpec) -> Repetition:
+    def _room_of(self, spec: EffectSpec) -> int | None:
+        """Return the bytes that a program is to find free on its node; None: as many as there are.
+
+        Raises ProgramError where its share is of an amount that is not known.
+        """
+        settings, used = spec.settings, self._warm[spec.pattern.command]
+        if settings.room_share is None:
+            return settings.room_bytes
+        if not used:
+            raise ProgramError(
+                Cause.PROGRAM, "it ended before its memory was seen, of which it is to have a share"
+            )
+        return int(settings.room_share * used)
+
+    def _repetition(self, spec: EffectSpec, room: int | None = None) -> tuple[Ran, Repetition]:
         with own_folder(spec) as scratch:
             environment = _environment(spec)
             prepared = self._prepare(spec, scratch, environment)
             if spec.gc_log:
                 environment = with_gc_log(environment, scratch)
-            self._run = Run(spec, scratch, prepared, environment, self._traffic_of(spec))
+            self._run = Run(spec, scratch, prepared, environment, self._traffic_of(spec), room)
             try:
                 ran = self._run.finish()
             finally:
                 self._run = None
                 saved = _saved(spec, scratch)
             collector = _collector(spec, scratch)
-        return _repetition_of(spec, ran, collector, saved)
+        return ran, _repetition_of(spec, ran, collector, saved)
 
     def _traffic_of(self, spec: EffectSpec) -> Sampler | None:
         """Return the counters of memory traffic, for applications and where there are any."""
@@ -676,6 +713,7 @@ def _repetition_of(
         weights=list(ran.placed.weights) or None,
         output=saved,
         migrated_bytes=ran.migrated,
+        room_bytes=ran.room,
         bandwidth=ran.bandwidth or None,
         others_cpus=ran.others.cpus,
         other=ran.others.name or None,

@@ -133,7 +133,7 @@ def _show_pages(console: Console, group: list[Measurement]) -> None:
         where = f"CPUs {m.initiator.partition(':')[2]}, memory of {m.target}{_placed_by(m)}"
         console.print(
             Text(
-                f"{m.pattern['placement']}: {where}; {seen}{_migrated(m)}{_bandwidth(m)}"
+                f"{m.pattern['placement']}: {where}; {seen}{_room(m)}{_migrated(m)}{_bandwidth(m)}"
                 f"{_collected(m)}"
             )
         )
@@ -160,6 +160,12 @@ def _migrated(measurement: Measurement) -> str:
     """Say what the kernel migrated in a run, on average; empty where that was nothing."""
     found = [run.migrated_bytes for run in _runs(measurement) if run.migrated_bytes is not None]
     return f"; {figures.size_text(fmean(found))} migrated in a run" if any(found) else ""
+
+
+def _room(measurement: Measurement) -> str:
+    """Say what a program found free on a node that was made smaller; empty: as it was."""
+    found = [run.room_bytes for run in _runs(measurement) if run.room_bytes is not None]
+    return f"; {figures.size_text(fmean(found))} left free on its fast node" if found else ""
 
 
 def _bandwidth(measurement: Measurement) -> str:

@@ -74,7 +74,8 @@ _NAME_LENGTH = 40
 _FORMS = (
     "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
     "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, alloc:own pair:0:2, env:A=B"
+    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, alloc:own pair:0:2, "
+    "room:node:0:4g, room:node:0:50%, env:A=B"
 )
 _WORDS = {
     "mode": rf"({'|'.join(MODES)})",
@@ -83,11 +84,12 @@ _WORDS = {
     "tier": "tier:(.+)",
     "pairs": "pair:(.+)",
     "alloc": "alloc:(.+)",
+    "room": "room:(.+)",
     "environment": "env:(.[^=]*=.*)",
     "cpus": "(cpus?:.*)",
 }
 """What a word of a placement sets, by its form; nodes have forms of their own."""
-_ONCE = ("mode", "nodes", "thp", "tier", "alloc")
+_ONCE = ("mode", "nodes", "thp", "tier", "alloc", "room")
 _OWN_RULES = "own"
 """Of ``alloc:``, the application's own rules."""
 _PAIR = re.compile(r"\d{1,4}:\d{1,4}")
@@ -97,8 +99,8 @@ _PLACEMENT = Option(
     "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
     "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
     "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; alloc:FILE; "
-    "alloc:own pair:FAST:SLOW, the rules of --app; env:NAME=VALUE; as-found. May be given again; "
-    "the others are compared with the first one",
+    "alloc:own pair:FAST:SLOW, the rules of --app; room:node:0:4g or 50%, free memory there; "
+    "env:NAME=VALUE; as-found. May be given again; the others are compared with the first one",
     "as-found",
     many=True,
 )
@@ -141,6 +143,11 @@ class Settings(Model):
     alloc: Text = ""
     """Rules for its heap, as ``tierscope alloc exec`` takes them: a file's path, or rules with
     ; between them; empty: none."""
+    room_node: Node | None = None
+    """The node on which the program finds no more than so much memory free; None: as it is."""
+    room_bytes: Annotated[int, Field(ge=1, lt=1 << 63)] | None = None
+    room_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """In place of bytes, the share of what the program used when it was run first, without this."""
     environment: dict[str, Word] = {}
     impossible: Text = ""
     """Why this machine has no such placement: the program is skipped; empty: it has."""
@@ -440,6 +447,8 @@ def _settings(words: list[str]) -> Settings:
     }
     fields["pairs"] = said["pairs"]
     fields["environment"] = dict(text.split("=", 1) for text in said["environment"])
+    if said["room"]:
+        fields |= _room(said["room"][0])
     if said["cpus"]:
         fields["cpus"] = list(parse_endpoint(said["cpus"][-1]).numbers)
     if said["mode"] or said["nodes"]:
@@ -447,6 +456,17 @@ def _settings(words: list[str]) -> Settings:
     elif said["balancing"]:
         raise UserError("'balancing' goes with bind and preferred-many")
     return checked_alloc(checked_tiers(Settings.model_validate(fields)))
+
+
+def _room(text: str) -> dict[str, Any]:
+    """Return the fields of a smaller node: ``node:0:4g`` or ``node:0:50%``."""
+    found = re.fullmatch(r"(?:node:)?(\d{1,4}):(.+)", text)
+    if not found:
+        raise UserError(f"'room:{text}' is not room:node:NODE:SIZE, as in room:node:0:4g or 50%")
+    amount = found[2]
+    if amount.endswith("%"):
+        return {"room_node": int(found[1]), "room_share": grammar.parse_share(amount, 0.01, 1)}
+    return {"room_node": int(found[1]), "room_bytes": grammar.parse_size(amount)}
 
 
 def _set_by(word: str) -> tuple[str, str]:
