@@ -166,10 +166,10 @@ def test_a_placement_that_is_asked_for_is_skipped_with_the_reason(machine: Topol
 
 
 def test_sizes_and_parameters_go_to_their_application(machine: Topology) -> None:
-    found = planned(machine, apps="redis,memcached", set="redis.size=8m\nmemcached.seconds=1")
+    found = planned(machine, apps="redis,memcached", set="redis.size=32m\nmemcached.seconds=1")
     redis = next(spec for spec in found if spec.about and spec.about.name == "redis")
     memcached = next(spec for spec in found if spec.about and spec.about.name == "memcached")
-    assert redis.pattern.command.startswith("redis, 8m")
+    assert redis.pattern.command.startswith("redis, 32m")
     assert "seconds 1" in memcached.pattern.command
     assert "seconds" not in redis.pattern.command
 

@@ -572,9 +572,9 @@ def installed(program: str) -> None:
 def test_the_recipe_redis_reads_what_it_has_stored(tmp_path: Path) -> None:
     installed("redis-server")
     placed = ["--placement", "node:0"]
-    slow = ["--size", "200k", "--rounds", "1", "--set", "rate=500", "--set", "seconds=1"]
+    slow = ["--size", "16m", "--rounds", "1", "--set", "rate=500", "--set", "seconds=1"]
     found = recipe(tmp_path, "--app", "redis", *slow, *placed, fake=False)
-    title = "redis, 200k, rate 500, seconds 1"
+    title = "redis, 16m, rate 500, seconds 1"
     assert [one["pattern"]["command"] for one in found["results"]] == [title] * 2
     for one in found["results"]:
         assert (one["status"], one["figures"][0]["metric"]) == ("measured", "reported_rate")
