@@ -29,7 +29,7 @@ def main() -> None:
         sys.exit(f"pgbench: {error.strerror}")
     tps, failed = _TPS.search(done.stdout), _FAILED.search(done.stdout)
     if done.returncode != 0 or tps is None:
-        sys.exit(last_line(done.stderr) or f"pgbench exited with status {done.returncode}")
+        sys.exit(first_error(done.stderr) or f"pgbench exited with status {done.returncode}")
     if failed and int(failed[1]):
         sys.exit(f"{failed[1]} transactions failed")
     print(f"throughput: {tps[1]} 1/s")
@@ -39,9 +39,10 @@ def main() -> None:
         print(f"{name}: {times[math.ceil(share * len(times)) - 1]} us")
 
 
-def last_line(text: str) -> str:
-    """Return the last line of a text; empty where it has none."""
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+def first_error(text: str) -> str:
+    """Return the first line that names an error, which is the cause of further ones; empty: none
+    does."""
+    return next((line for line in text.splitlines() if "error: " in line), "")
 
 
 def logged(folder: Path) -> "array[int]":
