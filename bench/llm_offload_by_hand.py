@@ -39,20 +39,20 @@ class Layer(torch.nn.Module):
         heads = (y @ w["qkv_proj"].T).view(batch, -1, model.head)
         q, k, v = heads.split((model.heads, model.kv_heads, model.kv_heads), 1)
         cosines, sines = self.angles[:, at]
-        q, k = (one * cosines + _swapped(one) * sines for one in (q, k))
+        q, k = (torch.addcmul(one * cosines, _swapped(one), sines) for one in (q, k))
         cache[at, 0], cache[at, 1] = k, v
         keys, values = cache[: at + 1].permute(1, 2, 3, 0, 4)
         q = q.reshape(batch, model.kv_heads, -1, model.head)
         y = scaled_dot_product_attention(q, keys, values).reshape(batch, -1)
-        x = x + y @ w["o_proj"].T
+        x = torch.addmm(x, y, w["o_proj"].T)
         norm = w["post_attention_layernorm"]
         gate, up = (rms_norm(x, norm.shape, norm, 1e-5) @ w["gate_up_proj"].T).chunk(2, -1)
-        return x + (silu(gate) * up) @ w["down_proj"].T
+        return torch.addmm(x, silu(gate) * up, w["down_proj"].T)
 
 
 def _swapped(heads: torch.Tensor) -> torch.Tensor:
     low, high = heads.chunk(2, -1)
-    return torch.cat((-high, low), -1)
+    return torch.cat((high, low), -1)  # the sines have the sign
 
 
 def main(pairs: int) -> None:

@@ -21,8 +21,9 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.read import read_run
 
-_LAUNCH_BYTES = 4096
-"""Bytes of the copy by a kernel whose time is that of a launch."""
+_LAUNCH_BYTES = 512 << 10
+"""Bytes of the copy inside the GPU, queued behind another one, whose time a small kernel takes,
+too: 32 sequences have so many between the parts of a layer with hidden size 8192."""
 _ADAM_BYTES = 40
 """Bytes that an update in the GPU's memory moves for each parameter: its gradient (bf16, 2) becomes
 fp32 (4) and is read (4), the master copy and two moments are read and written (24), and the master
@@ -76,11 +77,17 @@ def mapped_from_storage(size: float, read: float, cached: float) -> float:
     return max(size / read, cached)
 
 
-def decoded(size: float, read: float, kernels: float, launch: float) -> float:
-    """Return the seconds of a step that reads ``size`` bytes of weights and KV cache, all in the
-    GPU's memory (``read``, bytes/s), by so many kernels, each of which takes ``launch`` seconds
-    beside that of its bytes."""
-    return size / read + kernels * launch
+def decoded(
+    weights: float, cache: float, read: float, scattered: float, kernels: float, launch: float
+) -> float:
+    """Return the seconds of a step that reads so many bytes of weights and of the KV cache, all in
+    the GPU's memory, by so many kernels, each of which takes ``launch`` seconds beside its bytes.
+
+    ``read`` is bytes/s in order. ``scattered`` is bytes/s of random accesses of 128 bytes, the most
+    that ``gpu memory`` has: a token's numbers of one head are 256 bytes or fewer, apart from those
+    of the next token.
+    """
+    return weights / read + cache / scattered + kernels * launch
 
 
 def trained(passes: float, parameters: float, triad: float) -> float:
@@ -173,8 +180,10 @@ def _of_decoding(rates: Mapping[str, float], facts: Mapping[str, float]) -> Iter
     layers = facts["layers"]
     weights, cache = layers * facts["layer_size"], layers * facts["kv_size"]
     launch = _LAUNCH_BYTES / rates["launch"]
-    here = decoded(weights + cache, rates["gpu-read"], layers * facts["kernels"], launch)
-    formula = "(weights + cache) / gpu-read + kernels * launch"
+    here = decoded(
+        weights, cache, rates["gpu-read"], rates["gpu-random"], layers * facts["kernels"], launch
+    )
+    formula = "weights / gpu-read + cache / gpu-random + kernels * launch"
     ways = {
         "decode_gpu": (0.0, formula),
         "decode_host": (weights / rates["h2d"], f"max(weights / h2d, {formula})"),

@@ -5,8 +5,8 @@ import itertools
 import mmap
 import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import Any
 
 _PAGE = 4096
 """What O_DIRECT asks offsets, lengths and buffers to be multiples of."""
+_COPIES = 2
+"""Copies under way while all threads read, so that one follows the other."""
 
 
 @cache
@@ -59,24 +61,39 @@ class PinnedMemory:
 
 
 class Staging:
-    """Threads that move pieces of files to or from a GPU.
-
-    Each thread has two pieces of pinned memory, so that one is copied while the other is read.
+    """Threads that read pieces of files, each into a slot of pinned memory, from which the caller's
+    thread has it copied to the GPU. All calls of CUDA are the caller's: threads that call it at the
+    same time wait for each other.
     """
 
     def __init__(self, threads: int, piece: int) -> None:
         torch = torch_module()
-        self.threads, self.piece = threads, piece
+        self.piece = piece
         self._pool = ThreadPoolExecutor(threads)
-        self._memory = [PinnedMemory(2 * piece) for _ in range(threads)]
-        self._streams = [torch.cuda.Stream() for _ in range(threads)]
+        self._memory = [PinnedMemory(piece) for _ in range(threads + _COPIES + 1)]
+        self._copied = [torch.cuda.Event() for _ in self._memory]
+        self._stream = torch.cuda.Stream()
 
     def load(self, file: int, image: Any) -> None:
         """Copy the first bytes of a file into ``image``, a tensor of bytes on the GPU.
 
         Returns when the last byte is there. Raises OSError where the file is shorter.
         """
-        self._share(lambda thread, pieces: self._load(file, image, thread, pieces), image.numel())
+        size = image.numel()
+        reads: deque[tuple[Future[None], int, int]] = deque()
+        with torch_module().cuda.stream(self._stream):
+            for slot, at in zip(
+                itertools.cycle(range(len(self._memory))), range(0, size, self.piece), strict=False
+            ):
+                if len(reads) == len(self._memory) - _COPIES:
+                    self._copy(image, *reads.popleft())
+                self._copied[slot].synchronize()
+                count = min(self.piece, size - at)
+                view = self._memory[slot].view
+                reads.append((self._pool.submit(read_whole, file, view, at, count), slot, at))
+            while reads:
+                self._copy(image, *reads.popleft())
+        self._stream.synchronize()
 
     def close(self) -> None:
         """End the threads and release the memory."""
@@ -84,29 +101,11 @@ class Staging:
         for one in self._memory:
             one.close()
 
-    def _share(self, work: Callable[[int, Any], None], size: int) -> None:
-        # next() of a counter is atomic in CPython, so no piece is handed out twice.
-        pieces = itertools.count(0, self.piece)
-        mine = [
-            self._pool.submit(work, thread, itertools.takewhile(lambda at: at < size, pieces))
-            for thread in range(self.threads)
-        ]
-        for one in mine:
-            one.result()
-
-    def _load(self, file: int, image: Any, thread: int, pieces: Any) -> None:
-        torch = torch_module()
-        memory, stream = self._memory[thread], self._streams[thread]
-        copied = [torch.cuda.Event() for _ in range(2)]
-        with torch.cuda.stream(stream):
-            for slot, at in zip(itertools.cycle(range(2)), pieces, strict=False):
-                count = min(self.piece, image.numel() - at)
-                copied[slot].synchronize()
-                begin = slot * self.piece
-                read_whole(file, memory.view[begin : begin + self.piece], at, count)
-                image[at : at + count].copy_(memory.tensor[begin : begin + count], True)
-                copied[slot].record(stream)
-        stream.synchronize()
+    def _copy(self, image: Any, read: "Future[None]", slot: int, at: int) -> None:
+        read.result()
+        into = image[at : at + self.piece]
+        into.copy_(self._memory[slot].tensor[: into.numel()], True)
+        self._copied[slot].record()
 
 
 def read_whole(file: int, buffer: memoryview, offset: int, count: int) -> None:
