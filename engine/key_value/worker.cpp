@@ -74,7 +74,8 @@ void Worker::serve(int timeout_ms, const Answered& answered) {
     throw Failure(fmt::format("epoll_wait: {}", std::strerror(errno)));
   }
   now_ns_ = now_ns();
-  for (const epoll_event& event : std::span(events).first(std::max(count, 0))) {
+  for (const epoll_event& event :
+       std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
     const std::size_t connection = event.data.u64;
     if ((event.events & ~EPOLLOUT) != 0) {
       heard_ns_ = now_ns_;
