@@ -282,8 +282,9 @@ def test_a_server_ends_with_a_tierscope_that_is_killed(
     tmp_path: Path, own_temporary_folder: Path
 ) -> None:
     path = served(tmp_path, client=[*PYTHON, "import time; time.sleep(60)"])
-    command = [sys.executable, "-c", "from tierscope.cli.main import main; main()", "effect",
-               "--app", str(path), "--rounds", "1", "--out", str(tmp_path / "run.jsonl")]  # fmt: skip
+    program = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
+    out = str(tmp_path / "run.jsonl")
+    command = [*program, "effect", "--app", str(path), "--rounds", "1", "--out", out]
     environment = {**os.environ, "TMPDIR": str(own_temporary_folder)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:
@@ -318,3 +319,38 @@ def children_with(words: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def test_one_that_is_like_another_has_its_keys_but_for_its_own(tmp_path: Path) -> None:
+    path = written(tmp_path, like="redis", size="1g", summary="Mine")
+    found, redis = application(str(path)), application("redis")
+    assert (found.name, found.size, found.summary) == ("mine", 1 << 30, "Mine")
+    assert (found.program, found.client) == (redis.program, redis.client)
+    path = written(tmp_path, like="rediss")
+    with pytest.raises(UserError, match=r":1: key 'like': 'rediss' is none of"):
+        application(str(path))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_an_unprivileged_server_is_nobody_s_and_tierscope_s_own_programs_are_ours(
+    here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/tmp")  # pytest's own folders are root's alone
+    says = "id -un >{scratch}/who; touch {scratch}/up; exec sleep 60"
+    client = [*PYTHON, f"{WAITS}\nimport os; print('rate: 1'); print(os.getuid())"]
+    path = served(tmp_path, program=["sh", "-c", says], client=client, unprivileged=True,
+                  check=[["sh", "-c", "grep -q nobody {scratch}/who && test $(id -un) = nobody"]],
+                  figures=[RATE, "user:lower=^([0-9]+)$"])  # fmt: skip
+    only = run(here, path)
+    assert only.status == "measured", only.reason
+    assert [one.estimate for one in only.figures if one.part == "user"] == [0.0]
+
+
+def test_a_daemon_that_a_step_leaves_is_ended(
+    here: Topology, tmp_path: Path, own_temporary_folder: Path
+) -> None:
+    daemon = "import os, sys, time\nif os.fork(): sys.exit(1)\nos.setsid(); time.sleep(60)"
+    only = run(here, served(tmp_path, prepare=[[*PYTHON, daemon, "{prepared}"]]))
+    assert only.status == "failed"
+    assert not children_with(str(own_temporary_folder))
+    assert is_empty(own_temporary_folder)

@@ -27,16 +27,15 @@ if TYPE_CHECKING:
 _INSTALL = """
 set -e
 export DEBIAN_FRONTEND=noninteractive
-policy=/usr/sbin/policy-rc.d cluster=/etc/postgresql-common/createcluster.conf
-if ! [ -e $policy ]; then
-  trap 'rm -f $policy' EXIT
+policy=/usr/sbin/policy-rc.d clusters=/etc/postgresql-common/createcluster.d
+made=$clusters/tierscope.conf
+if [ -e $policy ]; then policy=; else
   printf '#!/bin/sh\\nexit 101\\n' >$policy
   chmod 755 $policy
 fi
-if ! [ -e $cluster ]; then
-  mkdir -p ${cluster%/*}
-  echo 'create_main_cluster = false' >$cluster
-fi
+mkdir -p $clusters
+echo 'create_main_cluster = false' >$made
+trap 'rm -f $made $policy' EXIT
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "$@"
 """

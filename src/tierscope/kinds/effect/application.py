@@ -28,6 +28,8 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]\w*)(?:\*(\d+))?(?:/(\d+))?\}")
 LATER = ("scratch", "prepared")
 """Placeholders that are filled when a run begins."""
 _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
+_LIKE = "like"
+"""The key that names another application, whose keys this one has but for its own."""
 _LINES = ("rules",)
 """Keys whose text has lines."""
 
@@ -63,9 +65,11 @@ def _read(path: Path) -> Application:
     root = compose(text, place.path)
     if root is None:
         raise UserError(f"{place.path}:1: the file is empty; it needs the keys program and figures")
-    keys = tuple(name for name in Application.model_fields if name != "name")
+    keys = (*(name for name in Application.model_fields if name != "name"), _LIKE)
     nodes = mapping(place, root, "an application", keys)
     fields = {key: _value(place, node, key) for key, node in nodes.items()}
+    if _LIKE in fields:
+        fields = _base(place, nodes[_LIKE], str(fields.pop(_LIKE))) | fields
     try:
         found = Application.model_validate({**fields, "name": path.stem})
     except ValidationError as error:
@@ -80,6 +84,13 @@ def _read(path: Path) -> Application:
         raise place.error(nodes["client"], "key 'client' needs figures, which its output has")
     _check_placeholders(found, place, nodes)
     return found
+
+
+def _base(place: Place, node: Any, name: str) -> dict[str, Any]:
+    """Return the fields of one of our applications that another one is like."""
+    if name not in shipped():
+        raise place.error(node, f"key '{_LIKE}': '{name}' is none of {', '.join(shipped())}")
+    return application(name).model_dump(exclude_unset=True, exclude={"name"})
 
 
 def _value(place: Place, node: Any, key: str) -> Any:

@@ -20,6 +20,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
+from tierscope.engine.process import find_engine
 from tierscope.kinds.effect.application import missing_python_packages, search_path
 from tierscope.kinds.effect.spec import (
     EffectSpec,
@@ -94,7 +96,8 @@ _PREFIX = "tierscope-effect-"
 _NEW_S = 60.0
 """Age from which on a folder without a lock is one that was left."""
 _NOBODY = "nobody"
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_prctl = ctypes.CDLL(None).prctl
 _STEPS = {
     "prepare": "preparing its data",
     "set_up": "its set-up",
@@ -293,10 +296,11 @@ class Run:
 
     def prepare(self) -> None:
         """Fill the folder that runs share; raises ProgramError."""
-        try:
-            self._carry_out("prepare")
-        finally:
-            self._kill()
+        with _adopting():
+            try:
+                self._carry_out("prepare")
+            finally:
+                self._kill()
 
     def finish(self) -> Ran:
         """Run it to its end.
@@ -306,7 +310,8 @@ class Run:
         """
         before = migrated_bytes(kernel_here())
         with tiered(self._spec.settings) as self._tier:
-            ran = self._finish()
+            with _adopting() if self._spec.about else contextlib.nullcontext():
+                ran = self._finish()
             if self._tier:
                 ran.migrated = self._tier.migrated_bytes()
                 ran.notes = [*ran.notes, *self._tier.notes()]
@@ -391,6 +396,13 @@ class Run:
             del self._processes[step]
 
     def _kill(self) -> None:
+        """End all processes, those that have descended from them, too."""
+        left = [process for process in self._processes.values() if process.poll() is None]
+        for process in left:
+            process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            for process in left:
+                process.wait(_GRACE_S)
         self._signal(signal.SIGKILL)
         for process in self._processes.values():
             process.wait()
@@ -410,7 +422,7 @@ class Run:
             "cwd": self._scratch if self._spec.unprivileged else self._spec.directory,
             "start_new_session": True,
             "env": environment,
-            "preexec_fn": self._before_exec(settings is not None),
+            "preexec_fn": self._before_exec(command[0], settings is not None),
         }
         policy = cpus = None
         if settings:
@@ -442,16 +454,20 @@ class Run:
             word = word.replace(placeholder, folder)
         return word
 
-    def _before_exec(self, placed: bool) -> Callable[[], None] | None:
+    def _before_exec(self, program: str, placed: bool) -> Callable[[], None] | None:
         """Return what a child does before it executes its program; None: nothing, which forks
         faster."""
         spec = self._spec
         enter = self._tier.enter if placed and self._tier else None
-        user = pwd.getpwnam(_NOBODY) if spec.unprivileged and os.geteuid() == 0 else None
+        # Tierscope's own programs may be where only this user may read.
+        own = program in (sys.executable, str(find_engine()))
+        as_nobody = spec.unprivileged and not own and os.geteuid() == 0
+        user = pwd.getpwnam(_NOBODY) if as_nobody else None
         if not spec.about and not enter:
             return None
-        prctl = ctypes.CDLL(None).prctl
         parent = os.getpid()
+        # A server that is asked to end leaves nothing behind.
+        end = signal.SIGTERM if placed else signal.SIGKILL
 
         def become() -> None:
             if enter:
@@ -460,8 +476,8 @@ class Run:
                 os.setgroups([])
                 os.setgid(user.pw_gid)
                 os.setuid(user.pw_uid)
-            # A server has to end with tierscope, also where that is killed.
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            # It has to end with tierscope, also where that is killed.
+            _prctl(_PR_SET_PDEATHSIG, end)
             if os.getppid() != parent:
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -553,6 +569,37 @@ def _tree(pid: int) -> list[int]:
             with contextlib.suppress(OSError):  # it has ended
                 found += map(int, path.read_text().split())
     return found if Path("/proc/thread-self/children").exists() else process_tree(pid)
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Take in what is left of programs whose parents end, as of daemons, and end it at the end."""
+    before = _children()
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        yield
+    finally:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 0)
+        for pid in _children() - before:
+            _end_orphan(pid)
+
+
+def _children() -> set[int]:
+    return {
+        int(pid)
+        for path in Path("/proc/self/task").glob("*/children")
+        for pid in path.read_text().split()
+    }
+
+
+def _end_orphan(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGTERM)
+        give_up = time.monotonic() + _GRACE_S
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > give_up:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(_FIRST_LOOK_S)
 
 
 @contextlib.contextmanager
