@@ -62,6 +62,7 @@ class Load {
   // Closed loops until the throughput of one is no longer above that of the one before. Returns the
   // seconds that it took.
   double warm_up() {
+    if (options_.warm_up < kWindowS) return 0;
     const double began = now_seconds();
     double before = 0;
     while (now_seconds() - began + kWindowS <= options_.warm_up) {

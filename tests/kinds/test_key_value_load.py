@@ -111,6 +111,7 @@ def test_a_server_is_filled_and_loaded(
         closed = figures(load(where, "--seconds", "0.3", "--warm-up", "0"))
         assert set(closed) == {"throughput", "warm-up"}
         assert closed["throughput"] > 0
+        assert closed["warm-up"] == 0
         mixed = ["--clients", "5", "--threads", "2", "--pipeline", "3", "--writes", "0.3"]
         found = figures(load(where, *mixed, "--seconds", "1", "--rate", "500"))
         assert list(found) == list(FIGURES)
