@@ -19,7 +19,7 @@ from tierscope.kinds.effect.jobs.gpu_staging import Staging, forget
 from tierscope.kinds.effect.jobs.model_load import by_mapping
 from tierscope.kinds.effect.jobs.safetensors_file import read_header, size_of
 
-_THREADS, _PIECE = 8, 8 << 20
+_THREADS, _PIECE = 12, 8 << 20
 
 
 def main(folder: Path, pairs: int) -> None:

@@ -21,9 +21,9 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.read import read_run
 
-_LAUNCH_BYTES = 512 << 10
+_LAUNCH_BYTES = 256 << 10
 """Bytes of the copy inside the GPU, queued behind another one, whose time a small kernel takes,
-too: 32 sequences have so many between the parts of a layer with hidden size 8192."""
+too: 16 sequences have so many between the parts of a layer with hidden size 8192."""
 _ADAM_BYTES = 40
 """Bytes that an update in the GPU's memory moves for each parameter: its gradient (bf16, 2) becomes
 fp32 (4) and is read (4), the master copy and two moments are read and written (24), and the master
@@ -62,9 +62,10 @@ def staged(size: float, read: float, copy: float, piece: float, threads: int) ->
 def mapped(size: float, pageable: float, first: float, again: float) -> float:
     """Return the seconds to copy ``size`` cached bytes to the GPU from a mapping of their file.
 
-    That is a copy from pageable memory (``pageable``, bytes/s), and a page fault for each page. A
-    reader of a mapping has ``first`` bytes/s where each page is touched for the first time, and
-    ``again`` where all of them were: the difference of their times is that of the faults.
+    That is a copy from pageable memory (``pageable``, bytes/s, of memory that no cache holds), and
+    a page fault for each page. A reader of a mapping has ``first`` bytes/s where each page is
+    touched for the first time, and ``again`` where all of them were: the difference of their times
+    is that of the faults.
     """
     return size / pageable + size * max(0.0, 1 / first - 1 / again)
 
@@ -77,17 +78,14 @@ def mapped_from_storage(size: float, read: float, cached: float) -> float:
     return max(size / read, cached)
 
 
-def decoded(
-    weights: float, cache: float, read: float, scattered: float, kernels: float, launch: float
-) -> float:
-    """Return the seconds of a step that reads so many bytes of weights and of the KV cache, all in
-    the GPU's memory, by so many kernels, each of which takes ``launch`` seconds beside its bytes.
+def decoded(size: float, read: float, kernels: float, launch: float) -> float:
+    """Return the seconds of a step that reads ``size`` bytes of weights and KV cache, all in the
+    GPU's memory (``read``, bytes/s), by so many kernels, each of which takes ``launch`` seconds
+    beside that of its bytes.
 
-    ``read`` is bytes/s in order. ``scattered`` is bytes/s of random accesses of 128 bytes, the most
-    that ``gpu memory`` has: a token's numbers of one head are 256 bytes or fewer, apart from those
-    of the next token.
+    Libraries' kernels do not reach the bandwidth of one that only reads, so a step takes longer.
     """
-    return weights / read + cache / scattered + kernels * launch
+    return size / read + kernels * launch
 
 
 def trained(passes: float, parameters: float, triad: float) -> float:
@@ -114,16 +112,21 @@ def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way:
 def figures_of(run: Run) -> dict[str, float]:
     """Return bytes/s by the name of each measurement that has a figure.
 
-    Of transfers in both directions it is that of the slower one.
+    Of transfers in both directions it is that of the slower one, of pageable memory that of the
+    first copy: a model is copied once, from memory that no cache holds.
     """
     return {m.id.partition(".")[0]: _rate(m) for m in run.measurements if m.has_figure}
 
 
 def _rate(m: Measurement) -> float:
-    parts = [one.estimate for one in m.figures if one.part and one.metric == m.metric]
     whole = m.estimate
     assert whole is not None
-    return min(parts) if m.kind == "gpu-copy" and len(parts) > 1 else whole
+    if m.kind != "gpu-copy":
+        return whole
+    if "pageable" in m.id:
+        return next(f.estimate for f in m.figures if f.metric == "first_copy_bandwidth")
+    parts = [one.estimate for one in m.figures if one.part and one.metric == m.metric]
+    return min(parts, default=whole)
 
 
 def facts_of(output: str) -> dict[str, float]:
@@ -148,7 +151,10 @@ def _of_load(rates: Mapping[str, float], facts: Mapping[str, float]) -> Iterator
     size = facts.get("size", 0.0)
     for name, measured in facts.items():
         source, _, way = name.partition("_")
-        if way == "staged":
+        if way == "staged" and f"{source}-staged" in rates:
+            # What reads and copies take of the same memory from each other is in this one.
+            seconds, formula = size / rates[f"{source}-staged"], f"size / {source}-staged"
+        elif way == "staged":
             seconds = staged(
                 size, rates[source], rates["h2d"], facts["piece"], int(facts["threads"])
             )
@@ -180,10 +186,8 @@ def _of_decoding(rates: Mapping[str, float], facts: Mapping[str, float]) -> Iter
     layers = facts["layers"]
     weights, cache = layers * facts["layer_size"], layers * facts["kv_size"]
     launch = _LAUNCH_BYTES / rates["launch"]
-    here = decoded(
-        weights, cache, rates["gpu-read"], rates["gpu-random"], layers * facts["kernels"], launch
-    )
-    formula = "weights / gpu-read + cache / gpu-random + kernels * launch"
+    here = decoded(weights + cache, rates["gpu-read"], layers * facts["kernels"], launch)
+    formula = "(weights + cache) / gpu-read + kernels * launch"
     ways = {
         "decode_gpu": (0.0, formula),
         "decode_host": (weights / rates["h2d"], f"max(weights / h2d, {formula})"),

@@ -69,6 +69,8 @@ _SLOTS = 3
 _KERNELS = 19
 """That PyTorch 2.11 launches for a layer of decoding, by its profiler: 4 products of matrices, of
 which 2 are added up afterwards, attention, 2 norms, 10 of the rest."""
+_AT_ONCE = 2
+"""Pieces of it that are read, and that are written, so that storage always has some."""
 _ROPE_BASE = 500_000.0
 _EPSILON = 1e-5
 
@@ -96,15 +98,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--model", choices=MODELS, default="llama-3.1-70b")
     parser.add_argument("--layers", type=int, default=3, help="of the model, for decoding")
-    parser.add_argument("--batch", type=int, default=32, help="sequences")
-    parser.add_argument("--context", type=int, default=1024, help="tokens in the KV cache before")
+    parser.add_argument("--batch", type=int, default=16, help="sequences")
+    parser.add_argument("--context", type=int, default=2048, help="tokens in the KV cache before")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--storage-steps", type=int, default=3)
     parser.add_argument("--train-model", choices=MODELS, default="llama-3.2-1b")
     parser.add_argument("--train-layers", type=int, default=4)
     parser.add_argument("--train-tokens", type=int, default=4096, help="of a step")
     parser.add_argument("--parameters", type=int, default=1 << 24, help="of a piece of the state")
-    parser.add_argument("--threads", type=int, default=8, help="that read or write")
+    parser.add_argument("--threads", type=int, default=12, help="that read or write")
     parser.add_argument("--piece", type=int, default=8 << 20, help="bytes of one read or write")
     asked = parser.parse_args()
     asked.modes = asked.modes.split(",")
@@ -259,15 +261,16 @@ class FromHost(Buffered):
 
 
 class FromStorage(Buffered):
-    """Layers in files, read by threads."""
+    """Layers in files, read by threads. Each buffer has its own, so that one layer's reads begin
+    before those of the last one have ended, and storage always has some."""
 
-    def __init__(self, files: Sequence[Path], size: int, staging: Staging) -> None:
+    def __init__(self, files: Sequence[Path], size: int, staging: Sequence[Staging]) -> None:
         super().__init__(size)
         for one in files:
             forget(one)
         self._files = [os.open(one, os.O_RDONLY | os.O_DIRECT) for one in files]
         self._staging = staging
-        self._thread = ThreadPoolExecutor(1)
+        self._threads = ThreadPoolExecutor(_BUFFERS)
         self._coming: dict[int, Future[None]] = {}
 
     def fetch(self, number: int, layer: int) -> None:
@@ -276,9 +279,9 @@ class FromStorage(Buffered):
 
         def read() -> None:
             self._free[slot].synchronize()
-            self._staging.load(self._files[layer], self._buffers[slot])
+            self._staging[slot].load(self._files[layer], self._buffers[slot])
 
-        self._coming[number] = self._thread.submit(read)
+        self._coming[number] = self._threads.submit(read)
 
     def image(self, number: int, layer: int) -> Any:  # noqa: ARG002
         """Wait until the layer is there."""
@@ -287,7 +290,7 @@ class FromStorage(Buffered):
 
     def close(self) -> None:
         """Close the files."""
-        self._thread.shutdown()
+        self._threads.shutdown()
         for one in self._files:
             os.close(one)
 
@@ -391,8 +394,10 @@ class Decoder:
                 one.tensor[:size].copy_(image)
             return FromHost(memory, size)
         if mode == "decode_storage":
-            staging = Staging(asked.threads, asked.piece)
-            stack.callback(staging.close)
+            each = max(1, asked.threads // _BUFFERS)
+            staging = [Staging(each, asked.piece) for _ in range(_BUFFERS)]
+            for one in staging:
+                stack.callback(one.close)
             files = [_weights_file(asked.path, layer) for layer in range(asked.layers)]
             source = FromStorage(files, size, staging)
             stack.callback(source.close)
@@ -725,7 +730,7 @@ class FileStates(HostStates):
         self._part: int = asked.piece
         self._path: Path = asked.path / "adam.state"
         self._readers, self._writers = (ThreadPoolExecutor(asked.threads) for _ in range(2))
-        self._reading, self._writing = (ThreadPoolExecutor(1) for _ in range(2))
+        self._reading, self._writing = (ThreadPoolExecutor(_AT_ONCE) for _ in range(2))
         self._written: dict[int, Future[None]] = {}
         self._read: dict[int, Future[None]] = {}
         super().__init__(trainer)
@@ -765,11 +770,13 @@ class FileStates(HostStates):
         super().close()
 
     def _read_ahead(self, number: int) -> None:
-        before = self._written.pop(number - _SLOTS, None)
+        # The slot has to be free, and what the last step made of the piece has to be in the file.
+        earlier = (number - _SLOTS, number - self.pieces)
+        before = [self._written[one] for one in earlier if one in self._written]
 
         def read() -> None:
-            if before:
-                before.result()
+            for one in before:
+                one.result()
             self._share(self._readers, read_whole, number)
 
         self._read[number] = self._reading.submit(read)

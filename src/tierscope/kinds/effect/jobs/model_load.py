@@ -91,7 +91,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ways", default="mmap,staged")
     parser.add_argument("--memory", type=Path, default=Path("/dev/shm"))  # noqa: S108
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--threads", type=int, default=12)
     parser.add_argument("--piece", type=int, default=8 << 20, help="bytes, whole pages")
     parser.add_argument(
         "--repeats", type=int, default=1, help="of each load; the median is printed"
