@@ -15,7 +15,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.place import ballast as module
 from tierscope.place.ballast import MIB, NAME, Memory, ballast, holding, make_room, tolerance
 from tierscope.place.kernel import Kernel
-from tierscope.place.room import Room, room
+from tierscope.place.room import Room, room, settled_room
 from waiting import wait_until
 
 SIZE = 64 * MIB
@@ -87,13 +87,46 @@ def machine(root: Path, free: int = 1 << 20, nodes: str = "0,2") -> Kernel:
 def test_room_is_what_is_above_watermarks_and_reserves(tmp_path: Path) -> None:
     kernel = machine(tmp_path)
     page = os.sysconf("SC_PAGESIZE")
-    # Of the first zone 3000, and 10 in the CPUs' lists, less 1000 and the reserve for requests
-    # that may be served by Movable, the third zone: 400. The second zone is below its watermark.
+    # Of the first zone 3000, less 1000 and the reserve from requests that may be served by Movable,
+    # the third zone: 400. The second zone is below its watermark. The CPUs' lists have 7 and 3.
     # Pieces of 512 and 1024 pages are as large as huge pages.
     huge = (2 * 512 + 3 * 1024 + 512) * page
-    assert room(0, kernel) == Room(8 << 30, 1610 * page, 110 << 10, huge)
+    assert room(0, kernel) == Room(8 << 30, 1600 * page, 110 << 10, huge, 10 * page)
     assert room(2, kernel).free == ((1 << 20) - 1) * page
     assert room(7, kernel) == Room(0, 0, 0)
+
+
+class ListsOfCpus(Kernel):
+    """Each refresh gives half of the pages in the first CPU's list back to the node, down to 3."""
+
+    in_list = 99
+    refused = False
+    writes = 0
+
+    def text(self, path: str) -> str | None:
+        found = super().text(path)
+        if path != "/proc/zoneinfo" or found is None:
+            return found
+        return found.replace("count:    7", f"count:    {self.in_list}")
+
+    def write(self, path: str, value: str) -> None:
+        assert (path, value) == ("/proc/sys/vm/stat_refresh", "1")
+        self.writes += 1
+        if self.refused:
+            raise UserError("cannot write: needs root")
+        self.in_list = max(3, self.in_list // 2)
+
+
+def test_cpus_give_back_what_is_in_their_lists(tmp_path: Path) -> None:
+    machine(tmp_path)
+    kernel = ListsOfCpus(tmp_path)
+    page = os.sysconf("SC_PAGESIZE")
+    assert room(0, kernel).lists == 102 * page
+    assert settled_room(0, kernel).lists == 6 * page
+    assert kernel.writes < 12
+    kernel.in_list, kernel.refused, kernel.writes = 99, True, 0
+    assert settled_room(0, kernel).lists == 102 * page
+    assert kernel.writes == 3
 
 
 def test_this_machine_s_room_is_less_than_what_is_free() -> None:

@@ -33,7 +33,7 @@ from tierscope.place import kernel as calls
 from tierscope.place.kernel import Kernel
 from tierscope.place.nodes import check_nodes, usable_nodes
 from tierscope.place.pages import mappings
-from tierscope.place.room import PIECE, Room, room
+from tierscope.place.room import PIECE, Room, room, settled_room
 from tierscope.place.supervisor import keep_open, open_pipe
 
 NAME = "tierscope-room"
@@ -80,7 +80,7 @@ class Held:
 
     def remaining(self) -> Room:
         """Return what is available on the node now."""
-        return room(self.node, self.kernel)
+        return settled_room(self.node, self.kernel)
 
     def on_node(self) -> int:
         """Return the bytes of it that are on the node now, by /proc/PID/numa_maps."""
@@ -102,12 +102,13 @@ class Held:
         if self.pid and self.on_node() < self.held_bytes:
             return f"the kernel took the ballast on node {self.node} away: memory was short"
         now = self.remaining()
-        off = now.free - self.leave_bytes
-        if abs(off) > tolerance(now):
-            more = "more" if off > 0 else "less"
+        more = now.free - self.leave_bytes
+        less = self.leave_bytes - now.free - now.lists  # a program's end leaves some in lists
+        if max(more, less) > tolerance(now):
+            off = f"{_mib(more)} more" if more > 0 else f"{_mib(less)} less"
             return (
-                f"node {self.node} has {_mib(now.free)} free, {_mib(abs(off))} {more} than was to "
-                "be left: other programs took or freed memory"
+                f"node {self.node} has {_mib(now.free)} free, {off} than was to be left: other "
+                "programs took or freed memory"
             )
         if now.cache > tolerance(now):
             return (
@@ -140,7 +141,7 @@ def ballast(node: int, leave_bytes: int, kernel: Kernel | None = None) -> Iterat
         return
 
     def fill(memory: Memory) -> None:
-        make_room(memory, leave_bytes, lambda: room(node, kernel))
+        make_room(memory, leave_bytes, lambda: settled_room(node, kernel))
 
     with holding(node, most, fill) as held:
         yield replace(held, leave_bytes=leave_bytes, kernel=kernel)
@@ -411,8 +412,8 @@ def _filled(node: int, most: int, fill: Callable[[Memory], object]) -> dict[str,
         memory.close()
     except UserError as error:
         return {"error": str(error), "exit_code": int(error.exit_code)}
-    except OSError as error:
-        why = f"memory of node {node} cannot be taken: {error.strerror}"
+    except Exception as error:  # whatever it is, the parent has to say it
+        why = f"memory of node {node} cannot be taken: {error}"
         return {"error": why, "exit_code": int(ExitCode.SOMETHING_FAILED)}
     return {"start": memory.start, "bytes": memory.held}
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.testbed
 FAST = 0
 ROOM = 64 * MIB
 TAKES = 128 * MIB
+ABOUT = 40 * MIB
+"""CPUs have lists of free pages for programs there: on a node of 1 GiB of about 30 MiB."""
 KEEPS = f"""
 import mmap, sys
 memory = mmap.mmap(-1, {TAKES}, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -50,7 +52,8 @@ def shown(held: Held) -> None:
     print(
         f"held {held.held_bytes >> 20} MiB in {held.seconds:.1f} s, on the node "
         f"{held.on_node() >> 20}, locked {held.locked() >> 20}; free {now.free >> 20}, "
-        f"cache {now.cache >> 20}; {held.drift()}"
+        f"cache {now.cache >> 20}, pieces {now.pieces >> 20}, lists {now.lists >> 20}; "
+        f"{held.drift()}"
     )
 
 
@@ -63,6 +66,7 @@ def bytes_of_a_program(policy: Policy) -> dict[int, int]:
         assert program.stdout is not None
         assert program.stdout.readline() == "ready\n"
         found = own_memory([program.pid])
+        print({name: size >> 20 for name, size in vars(room(FAST)).items()})
         program.communicate()
     print(policy, {node: size >> 20 for node, size in found.items()})
     return found
@@ -74,13 +78,13 @@ def test_a_program_gets_the_room_and_the_rest_on_another_node(policy: Policy) ->
     with ballast(FAST, ROOM) as held:
         shown(held)
         assert held.held_bytes == held.on_node() == held.locked()
-        assert held.held_bytes > before.free - ROOM - tolerance(before)
+        assert held.held_bytes > before.free - ROOM - ABOUT
         assert held.remaining().free == pytest.approx(ROOM, abs=tolerance(before))
         found = bytes_of_a_program(policy)
-        assert found[FAST] == pytest.approx(ROOM, abs=1.5 * tolerance(before))
+        assert found[FAST] == pytest.approx(ROOM, abs=ABOUT)
         assert sum(found.values()) >= TAKES
         wait_until(
-            lambda: abs(held.remaining().free - ROOM) < 2 * tolerance(before),
+            lambda: abs(held.remaining().free - ROOM) < ABOUT,
             "the program's memory is free again",
         )
         shown(held)
@@ -106,7 +110,7 @@ def test_page_cache_makes_room() -> None:
             shown(held)
             assert held.remaining().cache < before.cache // 2
             found = bytes_of_a_program(Policy("preferred", (FAST,)))
-            assert found[FAST] == pytest.approx(ROOM, abs=1.5 * tolerance(before))
+            assert found[FAST] == pytest.approx(ROOM, abs=ABOUT)
 
 
 HOLDS = f"""
