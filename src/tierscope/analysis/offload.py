@@ -100,9 +100,9 @@ def trained(passes: float, parameters: float, triad: float) -> float:
 def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way: float) -> float:
     """Return the seconds of a step with Adam's state in host memory.
 
-    It has ``pieces`` of ``piece`` bytes, which go through ``slots`` on the GPU; ``way`` is bytes/s
+    It has ``pieces`` of ``piece`` bytes, which go through fewer ``slots`` on the GPU; ``way`` is bytes/s
     of the slower direction while both are in use. The first pieces arrive, and the last ones leave,
-    during the passes, one fewer than there are slots.
+    during the passes, one fewer than there are slots, where the passes last long enough.
     """
     if passes < slots * piece / way:
         return max(passes, pieces * piece / way)
@@ -112,21 +112,19 @@ def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way:
 def figures_of(run: Run) -> dict[str, float]:
     """Return bytes/s by the name of each measurement that has a figure.
 
-    Of transfers in both directions it is that of the slower one, of pageable memory that of the
-    first copy: a model is copied once, from memory that no cache holds.
+    Of ``both`` it is that of the slower direction, of ``pageable`` that of the first copy: a model
+    is copied once, from memory that no cache holds.
     """
-    return {m.id.partition(".")[0]: _rate(m) for m in run.measurements if m.has_figure}
+    named = ((m.id.partition(".")[0], m) for m in run.measurements if m.has_figure)
+    return {name: rate for name, m in named if (rate := _rate(name, m)) is not None}
 
 
-def _rate(m: Measurement) -> float:
-    whole = m.estimate
-    assert whole is not None
-    if m.kind != "gpu-copy":
-        return whole
-    if "pageable" in m.id:
-        return next(f.estimate for f in m.figures if f.metric == "first_copy_bandwidth")
-    parts = [one.estimate for one in m.figures if one.part and one.metric == m.metric]
-    return min(parts, default=whole)
+def _rate(name: str, m: Measurement) -> float | None:
+    if name == "pageable":
+        return next((f.estimate for f in m.figures if f.metric == "first_copy_bandwidth"), None)
+    if name == "both":
+        return min((f.estimate for f in m.figures if f.part and f.metric == m.metric), default=None)
+    return m.estimate
 
 
 def facts_of(output: str) -> dict[str, float]:

@@ -73,6 +73,7 @@ _AT_ONCE = 2
 """Pieces of it that are read, and that are written, so that storage always has some."""
 _ROPE_BASE = 500_000.0
 _EPSILON = 1e-5
+_BF16_BYTES = 2
 
 
 def main() -> None:
@@ -318,7 +319,7 @@ class Decoder:
     @property
     def row_bytes(self) -> int:
         """Bytes that a step adds to the KV cache of one layer."""
-        return math.prod(self.row) * self.first.element_size()
+        return math.prod(self.row) * _BF16_BYTES
 
     def facts(self) -> Iterator[str]:
         """Yield lines that say what a step does."""
@@ -396,8 +397,8 @@ class Decoder:
         if mode == "decode_storage":
             each = max(1, asked.threads // _BUFFERS)
             staging = [Staging(each, asked.piece) for _ in range(_BUFFERS)]
-            for one in staging:
-                stack.callback(one.close)
+            for threads in staging:
+                stack.callback(threads.close)
             files = [_weights_file(asked.path, layer) for layer in range(asked.layers)]
             source = FromStorage(files, size, staging)
             stack.callback(source.close)
@@ -538,7 +539,7 @@ class Trainer:
         self.entries = layout(self.model.fused_layer())
         self.piece: int = asked.parameters
         self.one = sum(math.prod(one.shape) for one in self.entries.values())
-        self.pieces = max(_SLOTS, -(-self.one * asked.train_layers // self.piece))
+        self.pieces: int = max(_SLOTS + 1, -(-self.one * asked.train_layers // self.piece))
         numbers = torch.Generator("cuda").manual_seed(3)
         shape = (2, asked.train_tokens, self.model.hidden)
         data = torch.empty(shape, dtype=torch.bfloat16, device="cuda")
