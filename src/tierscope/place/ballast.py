@@ -166,7 +166,7 @@ def _most(kernel: Kernel, node: int, leave_bytes: int) -> int:
             f"no other node has room: nodes {', '.join(map(str, others))} have at most "
             f"{_mib(most)} available; end programs that use them, or leave more room on node {node}"
         )
-    most = -(-(now.available + tolerance(now)) // _BLOCK) * _BLOCK
+    most = -(-(now.available + now.lists + tolerance(now)) // _BLOCK) * _BLOCK
     limit = memory_limit()
     if limit and limit.left_bytes < most:
         raise UserError(
