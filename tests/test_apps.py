@@ -13,6 +13,7 @@ from forked import tierscope
 from tierscope.analysis.applications import answers
 from tierscope.kinds.effect.spec import EffectSpec
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.run import Figure, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.prices import parse_prices
@@ -259,3 +260,37 @@ def test_a_run_without_applications_is_refused_in_one_line(tmp_path: Path) -> No
     assert done.returncode == ExitCode.NOTHING_MEASURED
     assert done.stderr.endswith("has no applications; 'tierscope apps run' measures them\n")
     assert beside(read_run(run)) is None
+
+
+def test_figures_of_a_model_are_shown_beside_what_predicts_them(tmp_path: Path) -> None:
+    """A file of a run, as of a machine with a GPU: bandwidths, and a job that loads a model."""
+    run = made_run(tmp_path)
+    found = beside(run)
+    assert found is not None
+    (row,) = found.json["predictions"]["mine"]
+    assert row["name"] == "storage_cufile"
+    assert (row["predicted_s"], row["measured_s"]) == (0.5, 0.4)
+    assert row["error"] == pytest.approx(0.25)
+    said = next(line for line in found.summary.notes if line.startswith("mine, storage_cufile"))
+    assert said.endswith("predicted 500 ms, measured 400 ms, error +25.0%: size / storage-cufile")
+
+
+def made_run(folder: Path) -> Run:
+    path = application_file(
+        folder,
+        program=[sys.executable, "-c", "print('size: 1e9 B'); print('storage_cufile: 0.4 s')"],
+        figures=["storage_cufile:s=^storage_cufile: ([0-9.]+) s$"],
+        predicted_by="offload",
+        summary="A load",
+        stands_for="Loads.",
+    )
+    file = folder / "load.jsonl"
+    words = ("--rounds", "1", "--placement", "only=as-found", "--out", str(file))
+    assert tierscope("effect", "--app", str(path), *words).returncode == 0
+    run = read_run(file)
+    (job,) = run.measurements
+    bandwidth = Figure(metric="bandwidth", unit="B/s", estimate=2e9)
+    storage = job.model_copy(
+        update={"id": "storage-cufile.x", "kind": "io", "figures": [bandwidth]}
+    )
+    return run.model_copy(update={"measurements": [storage, job]})

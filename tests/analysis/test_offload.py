@@ -1,18 +1,14 @@
 """Predictions of models that are loaded to a GPU, or stay partly elsewhere."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.analysis import offload
+from tierscope.kinds.effect.application import predicting_plan
 from tierscope.model.errors import UserError
 from tierscope.model.run import Figure, Measurement
-from tierscope.plans.yaml_plan import read_plan
 
-PLAN = Path(__file__).parents[2] / "examples" / "offload" / "plan.yaml"
 LOAD = """\
 set_up: 0.5 s
 size: 2000000000 B
@@ -199,7 +195,7 @@ def test_nothing_is_faster_than_with_all_in_the_gpus_memory() -> None:
 
 
 def test_the_plan_measures_what_predictions_need() -> None:
-    named = dict.fromkeys((str(one.name) for one in read_plan(PLAN)), 1e9)
+    named = dict.fromkeys((str(one.name) for one in predicting_plan("offload")), 1e9)
     memory = LOAD.replace("cache", "memory")
     for output in (LOAD, LLM, memory):
         assert offload.predictions(named, offload.facts_of(output))
@@ -207,25 +203,5 @@ def test_the_plan_measures_what_predictions_need() -> None:
 
 def test_a_figure_that_the_run_lacks_is_named() -> None:
     without = {name: rate for name, rate in RATES.items() if name != "storage-mapped"}
-    with pytest.raises(UserError, match=r"no figure 'storage-mapped'; examples/offload/plan.yaml"):
+    with pytest.raises(UserError, match=r"no figure 'storage-mapped'; 'apps run'"):
         offload.predictions(without, offload.facts_of(LOAD))
-
-
-def test_predictions_are_printed_beside_what_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "load.txt").write_text(LOAD)
-    monkeypatch.setattr(sys, "argv", ["offload", "run.jsonl", str(tmp_path / "load.txt")])
-    monkeypatch.setattr(offload, "read_run", lambda _: None)
-    monkeypatch.setattr(offload, "figures_of", lambda _: RATES)
-    offload.main()
-    name, text = capsys.readouterr().out.splitlines()[2].split(maxsplit=1)
-    assert name == "storage_cufile"
-    expected = "predicted 0.800000 s, measured 1.000000 s, error -20.0%: size / storage-cufile"
-    assert text == expected
-
-
-def test_a_missing_run_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["offload", str(tmp_path / "none.jsonl")])
-    with pytest.raises(SystemExit, match=r"^offload: .*none\.jsonl"):
-        offload.main()

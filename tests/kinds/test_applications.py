@@ -18,6 +18,7 @@ from tierscope.kinds.effect.application import (
     application,
     filled,
     missing,
+    predicting_plan,
     search_path,
     shipped,
 )
@@ -109,7 +110,9 @@ def test_each_of_ours_makes_a_plan(name: str, here: Topology) -> None:
 
 
 def test_the_folder_has_nothing_but_applications() -> None:
-    assert {path.stem for path in FOLDER.iterdir()} == set(shipped())
+    plans = {application(name).predicted_by for name in shipped()} - {""}
+    assert {path.stem for path in FOLDER.iterdir()} == {*shipped(), *plans}
+    assert all(predicting_plan(plan) for plan in plans)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from tierscope.analysis.effect import (
     figures_of,
     values_of,
 )
+from tierscope.model.evidence import AllocationSite
 from tierscope.model.metric import METRICS
 from tierscope.model.price import GIB, Prices
 from tierscope.model.run import Measurement
@@ -73,6 +74,8 @@ def pages_of(measurement: Measurement) -> dict[str, float]:
 
 def _answers(group: list[Measurement], prices: Prices | None) -> list[Answer]:
     base = group[0]
+    # Counting what allocates takes time, which is no placement's.
+    group = [m for m in group if m is base or not sites_of([m])]
     figure = figures_of(base)[0]
     by_placement = {one.placement: one for one in effects(group) if one.figure == figure}
     own = pages_of(base)
@@ -92,6 +95,13 @@ def _answers(group: list[Measurement], prices: Prices | None) -> list[Answer]:
         value = median(values_of(m, figure))
         found.append(Answer(m, figure, value, slowdown, pages, freed, own_price, cost))
     return found
+
+
+def sites_of(group: Sequence[Measurement]) -> list[AllocationSite]:
+    """Return the functions of an application that allocate most, from a run that counted them."""
+    programs = (m.evidence.program for m in group if m.evidence and m.evidence.program)
+    runs = (run for program in programs for run in program.runs)
+    return next((run.sites for run in runs if run.sites), [])
 
 
 def _price(pages: dict[str, float], prices: Prices | None) -> float | None:

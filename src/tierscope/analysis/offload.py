@@ -7,19 +7,16 @@ counts:
 
     t = max(bytes / rate of each stage) + what the pipeline takes to fill
 
-The run has a measurement by each name of ``examples/offload/plan.yaml``, which begins its id. What
-a job prints are lines ``NAME: NUMBER UNIT``: figures and facts.
+The run has a measurement by each name of the plan ``offload`` of applications, which begins its id.
+What a job prints are lines ``NAME: NUMBER UNIT``: figures and facts.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.runs.read import read_run
 
 _LAUNCH_BYTES = 256 << 10
 """Bytes of the copy inside the GPU, queued behind another one, whose time a small kernel takes,
@@ -100,9 +97,9 @@ def trained(passes: float, parameters: float, triad: float) -> float:
 def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way: float) -> float:
     """Return the seconds of a step with Adam's state in host memory.
 
-    It has ``pieces`` of ``piece`` bytes, which go through fewer ``slots`` on the GPU; ``way`` is bytes/s
-    of the slower direction while both are in use. The first pieces arrive, and the last ones leave,
-    during the passes, one fewer than there are slots, where the passes last long enough.
+    It has ``pieces`` of ``piece`` bytes, which go through fewer ``slots`` on the GPU; ``way`` is
+    bytes/s of the slower direction while both are in use. The first pieces arrive, and the last ones
+    leave, during the passes, one fewer than there are slots, where the passes last long enough.
     """
     if passes < slots * piece / way:
         return max(passes, pieces * piece / way)
@@ -141,7 +138,7 @@ def predictions(rates: Mapping[str, float], facts: Mapping[str, float]) -> list[
         return [*_of_load(rates, facts), *_of_decoding(rates, facts), *_of_training(rates, facts)]
     except KeyError as error:
         raise UserError(
-            f"the run has no figure '{error.args[0]}'; examples/offload/plan.yaml measures it"
+            f"the run has no figure '{error.args[0]}'; 'apps run' measures it with the application"
         ) from None
 
 
@@ -221,19 +218,3 @@ def _of_training(rates: Mapping[str, float], facts: Mapping[str, float]) -> Iter
     for name, (seconds, words) in ways.items():
         if measured := facts.get(f"{name}_step"):
             yield Predicted(name, words, seconds, measured)
-
-
-def main() -> None:
-    """Print what a run predicts beside what jobs have printed: RUN OUTPUT..."""
-    try:
-        rates = figures_of(read_run(Path(sys.argv[1])))
-        for output in sys.argv[2:]:
-            for row in predictions(rates, facts_of(Path(output).read_text())):
-                times = f"predicted {row.seconds:.6f} s, measured {row.measured:.6f} s"
-                print(f"{row.name:19} {times}, error {row.error:+.1%}: {row.formula}")
-    except (UserError, OSError) as error:
-        sys.exit(f"offload: {error}")
-
-
-if __name__ == "__main__":
-    main()

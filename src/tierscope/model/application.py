@@ -46,6 +46,8 @@ class About(Model):
     summary: Line = ""
     stands_for: Line = ""
     published: list[Published] = []
+    predicted_by: Line = ""
+    """A plan of ours whose measurements predict its figures; empty: nothing predicts them."""
 
 
 class Application(About, Steps):

@@ -218,6 +218,15 @@ class PortCounts(Model):
     """Packets received or sent in error, or dropped."""
 
 
+class AllocationSite(Model):
+    """A function of a program that allocates."""
+
+    name: str
+    """OBJECT:FUNCTION, as the allocator's rules name it."""
+    bytes: Count
+    """All that it allocated, freed ones included."""
+
+
 class ProgramRun(Model):
     """The result of one run of a program."""
 
@@ -234,6 +243,11 @@ class ProgramRun(Model):
     migrated_bytes: Count | None = None
     """Bytes that the kernel moved between nodes of the whole machine; None where nothing is there
     to move them: without tiering, of a command that is no application."""
+    sites: list[AllocationSite] | None = None
+    """The functions that allocate most, the largest first; None where they were not counted."""
+    facts: dict[str, Amount] | None = None
+    """Numbers that it prints in lines ``NAME: NUMBER UNIT``, times in seconds, of which its figures
+    are predicted; None of programs that nothing predicts."""
     room_bytes: Count | None = None
     """Bytes that were free for it on the node that its placement makes smaller; None: none does."""
     bandwidth: dict[str, Amount] | None = None

@@ -26,6 +26,8 @@ LOCAL = "local"
 OWN_RULES = "alloc"
 ROOM = "room-50%"
 NAMES = (LOCAL, "slow", "interleave", "weights", "tier", OWN_RULES, ROOM)
+SITES = "sites"
+"""No placement, but which functions allocate most: what could be placed by itself."""
 _RUNS = 20
 """How many of the newest runs are looked at for bandwidths."""
 _KINDS: dict[NodeKind | str, int] = {
@@ -60,7 +62,8 @@ def placements(
     kernel = kernel or Kernel("/")
     pair = tier_pair(topology, kernel)
     if isinstance(pair, str):
-        return {name: ("as-found", "") if name == LOCAL else ("", pair) for name in names}
+        here = {LOCAL: "as-found", SITES: f"alloc:{SITES}"}
+        return {name: (here[name], "") if name in here else ("", pair) for name in names}
     usable = [cpu for cpu in pair.fast.cpus if cpu in topology.cpus]
     cpus = f"cpus:{format_ranges(tuple(usable))}"
     found = {name: _words(name, topology, pair, kernel) for name in names}
@@ -133,6 +136,7 @@ def _words(name: str, topology: Topology, pair: Pair, kernel: Kernel) -> Words:
         "slow": f"bind node:{slow}",
         "interleave": f"interleave node:{fast},{slow}",
         OWN_RULES: f"alloc:own pair:{fast}:{slow}",
+        SITES: f"alloc:{SITES} bind node:{fast}",
         ROOM: f"bind node:{fast},{slow} {_room(pair)}",
     }
     if name in fixed:

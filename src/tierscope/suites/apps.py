@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tierscope.kinds.effect.application import application
+from tierscope.kinds.effect.application import application, predicting_plan
 from tierscope.kinds.effect.spec import REQUEST as EFFECT
 from tierscope.kinds.effect.spec import EffectSpec, Settings
 from tierscope.model.application import Application
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
 from tierscope.plans.axes import checked, identity
+from tierscope.plans.forms import form_of
 from tierscope.plans.grammar import split_words
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
-from tierscope.suites.app_placements import LOCAL, NAMES, OWN_RULES, placements
+from tierscope.suites.app_placements import LOCAL, NAMES, OWN_RULES, SITES, placements
 
 _PASSED = ("rounds", "timeout", "save-output")
 _ROUNDS = "6"
@@ -27,7 +29,8 @@ _APPS = Option(
 _PLACEMENTS = Option(
     "placements",
     "LIST",
-    f"Where their memory is: {', '.join(NAMES)}; the others are compared with {LOCAL}",
+    f"Where their memory is: {', '.join(NAMES)}; the others are compared with {LOCAL}. "
+    f"{SITES}: which functions allocate most",
     "all that this machine has",
 )
 _SET = Option(
@@ -38,14 +41,17 @@ _SET = Option(
 )
 
 
-def expand(request: Request, topology: Topology, thp: bool) -> Iterator[EffectSpec]:
-    """Yield a measurement for each application and placement; what cannot be placed as asked is
-    skipped with the reason."""
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
+    """Yield what figures of applications are predicted from, then a measurement for each of them
+    and each placement; what cannot be placed as asked is skipped with the reason."""
     names = checked(request, "apps", _names, request.options.get("apps", _DEFAULT))
     given = checked(request, "set", _parse_set, request.options.get("set", ""), names)
     asked = checked(request, "placements", _asked, request.options.get("placements", ""))
-    for name in names:
-        app = checked(request, "apps", application, name)
+    apps = [checked(request, "apps", application, name) for name in names]
+    for plan in sorted({app.predicted_by for app in apps} - {""}):
+        for one in predicting_plan(plan):
+            yield from form_of(one.kind).expand(one, topology, thp)
+    for name, app in zip(names, apps, strict=True):
         found = _of(app, placements(topology, asked or NAMES))
         possible = {one: words for one, (words, _) in found.items() if words}
         options = {key: request.options[key] for key in _PASSED if key in request.options}
@@ -54,10 +60,13 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[EffectSp
         own = Request(
             kind="effect", name=request.name or "apps", options=options, origins=request.origins
         )
-        specs = [*EFFECT.expand(own, topology, thp)]
-        yield from specs  # type: ignore[misc]
+        specs: list[EffectSpec] = [*EFFECT.expand(own, topology, thp)]  # type: ignore[list-item]
+        for spec in specs:
+            # What allocates is the same in each run.
+            counts = spec.settings.alloc == SITES
+            yield spec.model_copy(update={"count": 1}) if counts else spec
         if asked:
-            yield from _impossible(specs[0], {one: why for one, (_, why) in found.items() if why})  # type: ignore[arg-type]
+            yield from _impossible(specs[0], {one: why for one, (_, why) in found.items() if why})
 
 
 def _of(app: Application, found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -88,8 +97,8 @@ def _names(text: str) -> list[str]:
 def _asked(text: str) -> list[str]:
     found = list(dict.fromkeys(split_words(text))) if text else []
     for name in found:
-        if name not in NAMES:
-            near, known = did_you_mean(name, NAMES), ", ".join(NAMES)
+        if name not in (*NAMES, SITES):
+            near, known = did_you_mean(name, NAMES), ", ".join((*NAMES, SITES))
             raise UserError(f"'{name}' is no placement{near}; choose among {known}")
     # The others are compared with it.
     return [LOCAL, *(name for name in found if name != LOCAL)] if found else []

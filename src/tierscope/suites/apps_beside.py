@@ -1,13 +1,17 @@
 """What placements do to applications: a table, a sentence for each, and what others published."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
-from tierscope.analysis.applications import Answer, answers
-from tierscope.analysis.effect import metric_of
+from tierscope.analysis.applications import Answer, answers, sites_of
+from tierscope.analysis.effect import by_program, metric_of
+from tierscope.analysis.offload import Predicted, figures_of, predictions
 from tierscope.kinds.effect.show import change_text, heading, interval_text
 from tierscope.kinds.effect.spec import EffectSpec
 from tierscope.model.application import About
+from tierscope.model.errors import UserError
+from tierscope.model.evidence import AllocationSite
 from tierscope.model.metric import METRICS
 from tierscope.model.price import Prices
 from tierscope.model.run import Run
@@ -34,9 +38,11 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
     if not measured:
         return None
     named = [(about[group[0].measurement.id], group) for group in answers(measured, prices)]
+    sites = {about[group[0].id].name: sites_of(group) for group in by_program(measured)}
     priced = any(one.price for _, group in named for one in group)
     title = "What placements do to applications"
     columns = ["application", "placement", "median", "slowdown", "95%", "fast memory", "freed"]
+    found = {app.name: _predicted(group[0], run) for app, group in named if app.predicted_by}
     return Beside(
         title=title,
         method="In each round every application runs once under each placement, in random order. "
@@ -47,12 +53,45 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
             columns=[*columns, *(["price of memory", "cost"] if priced else [])],
             rows=[_row(app, group, one, prices if priced else None)
                   for app, group in named for one in group],
-            notes=[*_notes(named, run, priced)],
+            notes=[*_notes(named, sites, run, priced), *_predictions(found)],
             words=("placement",),
         ),
         pictures=lambda: _pictures(named),
-        json={"applications": [_in_json(app, one) for app, group in named for one in group]},
+        json={
+            "applications": [_in_json(app, one) for app, group in named for one in group],
+            "predictions": {
+                name: [{"name": one.name, "predicted_s": one.seconds, "measured_s": one.measured,
+                        "error": one.error, "from": one.formula} for one in rows]
+                for name, rows in found.items() if not isinstance(rows, str)
+            },
+        },
     )  # fmt: skip
+
+
+def _predicted(base: Answer, run: Run) -> list[Predicted] | str:
+    """Return times of an application with what the run's other figures predict, or why nothing is
+    predicted."""
+    program = base.measurement.evidence.program if base.measurement.evidence else None
+    facts = [one.facts for one in (program.runs if program else []) if one.facts]
+    names = dict.fromkeys(name for one in facts for name in one)
+    medians = {name: median(one[name] for one in facts if name in one) for name in names}
+    try:
+        return predictions(figures_of(run), medians)
+    except UserError as error:
+        return str(error)
+
+
+def _predictions(found: Mapping[str, list[Predicted] | str]) -> Iterator[str]:
+    for name, rows in found.items():
+        if isinstance(rows, str):
+            yield f"{name}: nothing is predicted: {rows}"
+            continue
+        for one in rows:
+            times = [figures.seconds_text(time) for time in (one.seconds, one.measured)]
+            yield (
+                f"{name}, {one.name}: predicted {times[0]}, measured {times[1]}, error "
+                f"{100 * one.error:+.1f}%: {one.formula}"
+            )
 
 
 def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) -> list[str]:
@@ -87,9 +126,14 @@ def _interval(one: Answer) -> str:
     return interval_text(slow.low, slow.high)
 
 
-def _notes(named: Named, run: Run, priced: bool) -> Iterator[str]:
+def _notes(
+    named: Named, sites: Mapping[str, list[AllocationSite]], run: Run, priced: bool
+) -> Iterator[str]:
     for app, group in named:
         yield _sentence(app, group)
+        if found := sites[app.name]:
+            said = ", ".join(f"{one.name} {figures.size_text(one.bytes)}" for one in found)
+            yield f"{app.name} allocates most in {said}: rules of the allocator place these apart"
     yield (
         "slowdown: of an operation, or of the whole run, against the first placement; intervals of "
         "an application hold at once with 95%" + (_COST if priced else "")

@@ -13,6 +13,7 @@ of ZGC among the phases::
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import pwd
 import re
@@ -30,9 +31,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tierscope.analysis.effect import Watched, landing
+from tierscope.analysis.offload import facts_of
 from tierscope.engine.process import find_engine
 from tierscope.kinds.effect.application import missing_python_packages, search_path
 from tierscope.kinds.effect.spec import (
+    SITES,
     EffectSpec,
     Settings,
     Tiered,
@@ -59,7 +62,7 @@ from tierscope.model.event import (
     Skipped,
     Started,
 )
-from tierscope.model.evidence import ProgramEvidence, ProgramRun
+from tierscope.model.evidence import AllocationSite, ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
 from tierscope.place.allocator import environment_for
 from tierscope.place.ballast import ballast
@@ -98,6 +101,9 @@ _NEW_S = 60.0
 _NOBODY = "nobody"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _prctl = ctypes.CDLL(None).prctl
+_SITES_FILE = "sites.json"
+_LEAST_OF_SITE = 0.02
+"""Share of all bytes from which on a function counts."""
 _STEPS = {
     "prepare": "preparing its data",
     "set_up": "its set-up",
@@ -166,7 +172,7 @@ class Placed:
     notes: tuple[str, ...] = ()
 
 
-def placed(settings: Settings, program: str, environment: dict[str, str]) -> Placed:
+def placed(settings: Settings, program: str, environment: dict[str, str], scratch: Path) -> Placed:
     """Return how to start a program.
 
     Raises UserError where this machine cannot place it as asked, UnplaceableError where the program
@@ -179,7 +185,7 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     executable = None
     if settings.alloc and path:
         executable = path
-        encoded = _with_rules(path, settings.alloc, encoded)
+        encoded = _with_rules(path, settings.alloc, encoded, scratch / _SITES_FILE)
     if settings.mode is None:
         return Placed(environment=encoded, executable=executable)
     nodes, weights = tuple(settings.nodes), tuple(settings.weights)
@@ -198,8 +204,12 @@ def placed(settings: Settings, program: str, environment: dict[str, str]) -> Pla
     )
 
 
-def _with_rules(program: Path, rules: str, environment: dict[bytes, bytes]) -> dict[bytes, bytes]:
+def _with_rules(
+    program: Path, rules: str, environment: dict[bytes, bytes], sites: Path
+) -> dict[bytes, bytes]:
     try:
+        if rules == SITES:
+            return environment_for(program, "", [SITES], sites, environment)
         return environment_for(program, rules, ["strict"], None, environment)
     except UserError as error:
         raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
@@ -249,6 +259,10 @@ class Ran:
     """Bytes that the kernel migrated meanwhile; None without tiering and applications."""
     notes: list[str] = field(default_factory=list)
     """Of tiering."""
+    sites: list[AllocationSite] = field(default_factory=list)
+    """Functions that allocate most, where they were counted."""
+    facts: dict[str, float] = field(default_factory=dict)
+    """Numbers that it prints, for predictions."""
     room: int | None = None
     """Bytes that were free for it on the node that was made smaller."""
     bandwidth: dict[str, float] = field(default_factory=dict)
@@ -372,6 +386,8 @@ class Run:
         ran = Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
         ran.others, ran.bandwidth = used, bandwidth
         ran.room, ran.notes = self._room, self._notes
+        ran.facts = facts_of(output) if spec.about and spec.about.predicted_by else {}
+        ran.sites = _sites(self._scratch / _SITES_FILE)
         return ran
 
     def _bandwidth(self) -> dict[str, float]:
@@ -426,7 +442,7 @@ class Run:
         }
         policy = cpus = None
         if settings:
-            self._placed = placed(settings, command[0], self._environment)
+            self._placed = placed(settings, command[0], self._environment, self._scratch)
             policy, cpus = self._placed.policy, settings.cpus
             how |= {"env": self._placed.environment, "executable": self._placed.executable}
         with contextlib.ExitStack() as stack:
@@ -548,6 +564,19 @@ class Run:
     def _text(self, name: str, end: str) -> str:
         path = self._scratch / f"{name}.{end}"
         return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _sites(path: Path) -> list[AllocationSite]:
+    """Return the functions that allocated most, over all processes, as the library counted them."""
+    sizes: Counter[str] = Counter()
+    for line in path.read_text().splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError):  # of a process that was killed
+            for one in json.loads(line).get("call_sites", []):
+                where = f":{one['function']}" if "function" in one else f"+{one['offset']:#x}"
+                sizes[one["object"] + where] += one["bytes"]
+    least = _LEAST_OF_SITE * sum(sizes.values())
+    return [AllocationSite(name=name, bytes=size) for name, size in sizes.most_common()
+            if size > least]  # fmt: skip
 
 
 def _ended(status: int) -> str:
@@ -760,6 +789,8 @@ def _repetition_of(
         weights=list(ran.placed.weights) or None,
         output=saved,
         migrated_bytes=ran.migrated,
+        sites=ran.sites or None,
+        facts=ran.facts or None,
         room_bytes=ran.room,
         bandwidth=ran.bandwidth or None,
         others_cpus=ran.others.cpus,

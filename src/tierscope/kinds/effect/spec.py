@@ -74,7 +74,7 @@ _NAME_LENGTH = 40
 _FORMS = (
     "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
     "thp:never, thp:madvise, thp:always, "
-    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, alloc:own pair:0:2, "
+    "tier:PRESET pair:0:2, tier:FILE, alloc:FILE, alloc:sites, alloc:own pair:0:2, "
     "room:node:0:4g, room:node:0:50%, env:A=B"
 )
 _WORDS = {
@@ -92,6 +92,8 @@ _WORDS = {
 _ONCE = ("mode", "nodes", "thp", "tier", "alloc", "room")
 _OWN_RULES = "own"
 """Of ``alloc:``, the application's own rules."""
+SITES = "sites"
+"""Of ``alloc:``, no rules: which functions allocate most is counted."""
 _PAIR = re.compile(r"\d{1,4}:\d{1,4}")
 _PLACEMENT = Option(
     "placement",
@@ -142,7 +144,7 @@ class Settings(Model):
     """The fast and slow nodes of a preset: 0:2; of ``alloc:own``, too."""
     alloc: Text = ""
     """Rules for its heap, as ``tierscope alloc exec`` takes them: a file's path, or rules with
-    ; between them; empty: none."""
+    ; between them; ``sites``: none, but functions that allocate are counted; empty: none."""
     room_node: Node | None = None
     """The node on which the program finds no more than so much memory free; None: as it is."""
     room_bytes: Annotated[int, Field(ge=1, lt=1 << 63)] | None = None
@@ -369,7 +371,7 @@ def checked_tiers(settings: Settings) -> Settings:
 
 def checked_alloc(settings: Settings) -> Settings:
     """Return settings with the heap's file of rules by its whole path; raises UserError."""
-    if settings.alloc in ("", _OWN_RULES):
+    if settings.alloc in ("", _OWN_RULES, SITES):
         return settings
     rules = rules_file(settings.alloc)
     check_rules(rules)
