@@ -87,11 +87,16 @@ def _predictions(found: Mapping[str, list[Predicted] | str]) -> Iterator[str]:
             yield f"{name}: nothing is predicted: {rows}"
             continue
         for one in rows:
-            times = [figures.seconds_text(time) for time in (one.seconds, one.measured)]
+            times = [_time(seconds) for seconds in (one.seconds, one.measured)]
             yield (
                 f"{name}, {one.name}: predicted {times[0]}, measured {times[1]}, error "
                 f"{100 * one.error:+.1f}%: {one.formula}"
             )
+
+
+def _time(seconds: float) -> str:
+    unit, factor = figures.scale_of("ns", [1e9 * seconds])
+    return f"{figures.significant(1e9 * seconds / factor, 3)} {unit}"
 
 
 def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) -> list[str]:

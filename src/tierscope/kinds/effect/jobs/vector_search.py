@@ -98,7 +98,7 @@ def search(folder: Path, breadth: int, seconds: float) -> None:
     if share < _LOWEST_RECALL:
         sys.exit(
             f"recall@{NEIGHBOURS} is {share:.3f}, below {_LOWEST_RECALL}: efSearch of {breadth} is "
-            "too small for these vectors, or what the memory holds is wrong"
+            "too small for these vectors, efConstruction was, or what the memory holds is wrong"
         )
     throughput = throughput_of(index, asked, first, seconds)
     times = times_of(index, asked, seconds)
