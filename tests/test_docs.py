@@ -45,6 +45,7 @@ MORE = {
         "--budget 0.05"
     ),
     "bandwidth --to node:0,pmem:node:0 --pages base --op copy --size 64m": "--budget 0.05",
+    "apps run redis,memcached,postgres,rocksdb,vector": "--dry-run",
     "matrix": "--dry-run",
     "mlc": "-b2m -t0.05 -d300",
     "mlc --latency_matrix": "-b2m -t0.1",
@@ -136,6 +137,10 @@ MORE = {
 last one measured depends on the commands before."""
 BEFORE = {
     "tag last golden": "bandwidth --op read --size 1m --threads 1 --budget 0.05",
+    **dict.fromkeys(
+        ("apps report last", "apps report last --out applications.html"),
+        "effect --app duckdb --size 8m --rounds 1 --placement as-found",
+    ),
     "whatif --tier +150ns --tier +400ns last": (
         "ops --structure btree --keys 64k --threads 1 --budget 0.05"
     ),
@@ -169,10 +174,10 @@ HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
 NEEDS_SOCKETS = re.compile(r"--socket-link [0-9]")
 _SOCKETS = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/physical_package_id")
 HAS_SOCKETS = len({file.read_text() for file in _SOCKETS}) > 1
-NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio")
+NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio|^apps run model")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
-CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|alloc heat|hmsdk gen_migpol)")
+CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|alloc heat|hmsdk gen_migpol|apps install)")
 """What needs root and more than one node, or moves pages: its options are parsed, no more."""
 NEEDS_POOL = re.compile(r"^pmdk|transaction")
 HAS_POOL = ctypes.util.find_library("pmemobj") is not None

@@ -617,7 +617,7 @@ def _spec(
         "path": asked.path,
         "unprivileged": asked.unprivileged,
         "directory": str(Path.cwd()),
-        "settings": _with_own_rules(request, name, settings, asked),
+        "settings": _with_own_rules(request, name, settings, asked, given),
         "reported": checked(request, "metric", parse_metrics, "\n".join(asked.figures)),
         "gc_log": asked.gc_log,
         "count": parsed(request, _ROUNDS, grammar.parse_count, 1),
@@ -639,7 +639,11 @@ def _title(asked: Application, values: Mapping[str, str], program: Sequence[str]
 
 
 def _with_own_rules(
-    request: Request, name: str, settings: Settings, asked: Application
+    request: Request,
+    name: str,
+    settings: Settings,
+    asked: Application,
+    values: Mapping[str, str],
 ) -> Settings:
     """Return settings with the application's own rules for its heap, where they ask for these."""
     if settings.alloc != _OWN_RULES:
@@ -648,7 +652,8 @@ def _with_own_rules(
         what = f"{asked.name} has no rules" if asked.name else "only applications have rules"
         raise request.wrong("placement", f"{name}: {what} of its own; name a file of rules")
     fast, _, slow = settings.pairs[0].partition(":")
-    lines = [filled(line, {"fast": fast, "slow": slow}) for line in asked.rules.splitlines()]
+    values = {**values, "fast": fast, "slow": slow}
+    lines = [checked(request, "set", filled, line, values) for line in asked.rules.splitlines()]
     rules = ";".join(filter(None, map(str.strip, lines)))
     checked(request, "placement", check_rules, rules)
     return settings.model_copy(update={"alloc": rules, "pairs": []})
