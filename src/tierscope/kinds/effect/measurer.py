@@ -92,6 +92,8 @@ _GRACE_S = 5.0
 """Time that a program gets between SIGTERM and SIGKILL."""
 _NEARLY = 0.9
 """Share of the most memory that was seen, from which on a later look at tiered pages counts."""
+_LEAST_SPACE = 1 << 16
+"""Bytes without which what a program says may not have been kept."""
 _TAIL = 3
 _TAIL_LENGTH = 300
 _PREFIX = "tierscope-effect-"
@@ -548,6 +550,8 @@ class Run:
     def _failed(self, name: str, how: str) -> ProgramError:
         lines = [line.strip() for line in self._text(name, "err").splitlines() if line.strip()]
         said = " | ".join(lines[-_TAIL:])[-_TAIL_LENGTH:]
+        if not said and shutil.disk_usage(self._scratch).free < _LEAST_SPACE:
+            said = f"no space is left in {self._scratch.parent} (TMPDIR names another folder)"
         return ProgramError(Cause.PROGRAM, f"{how}: {said}" if said else how)
 
     def _end(self, program: "subprocess.Popen[bytes]") -> None:
