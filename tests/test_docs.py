@@ -174,7 +174,9 @@ HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
 NEEDS_SOCKETS = re.compile(r"--socket-link [0-9]")
 _SOCKETS = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/physical_package_id")
 HAS_SOCKETS = len({file.read_text() for file in _SOCKETS}) > 1
-NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio|^apps run model")
+NEEDS_GPU = re.compile(
+    r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)|--assign --gdsio|^apps run model"
+)
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
 CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|alloc heat|hmsdk gen_migpol|apps install)")

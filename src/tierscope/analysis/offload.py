@@ -98,8 +98,8 @@ def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way:
     """Return the seconds of a step with Adam's state in host memory.
 
     It has ``pieces`` of ``piece`` bytes, which go through fewer ``slots`` on the GPU; ``way`` is
-    bytes/s of the slower direction while both are in use. The first pieces arrive, and the last ones
-    leave, during the passes, one fewer than there are slots, where the passes last long enough.
+    bytes/s of the slower direction while both are in use. During the passes the first pieces
+    arrive, and the last ones leave, one fewer than there are slots, where passes last long enough.
     """
     if passes < slots * piece / way:
         return max(passes, pieces * piece / way)
