@@ -364,10 +364,15 @@ def test_a_server_that_does_not_keep_up_gives_no_figures(server: FakeServer) -> 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_load(server: FakeServer, sent: signal.Signals) -> None:
-    with subprocess.Popen(command(server.where, "--seconds", "600", "--threads", "2")) as loading:
-        wait_until(lambda: server.reads > 0, "the load reads")
-        loading.send_signal(sent)
-        assert loading.wait(timeout=60) == -sent
+    words = command(server.where, "--seconds", "600", "--threads", "2")
+    # Tests that a shell started in the background ignore SIGINT, and so would the load.
+    with subprocess.Popen(words, preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL)) as loading:
+        try:
+            wait_until(lambda: server.reads > 0, "the load reads")
+            loading.send_signal(sent)
+            assert loading.wait(timeout=60) == -sent
+        finally:
+            loading.kill()
 
 
 def test_options_that_are_wrong_are_one_line_and_status_2(tmp_path: Path) -> None:
