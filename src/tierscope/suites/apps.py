@@ -1,8 +1,9 @@
 """Applications under placements: each one's rounds, its memory on every tier that there is."""
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from tierscope.kinds.effect.application import application, predicting_plan
+from tierscope.kinds.effect.application import FOLDER, application
 from tierscope.kinds.effect.spec import REQUEST as EFFECT
 from tierscope.kinds.effect.spec import EffectSpec, Settings
 from tierscope.kinds.plan import Spec
@@ -16,10 +17,13 @@ from tierscope.plans.forms import form_of
 from tierscope.plans.grammar import split_words
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.yaml_file import read_text
+from tierscope.plans.yaml_plan import parse_plan
 from tierscope.suites import whatif
 from tierscope.suites.app_placements import LOCAL, NAMES, OWN_RULES, SITES, placements
 
 _BUDGET = "1s"
+_PLAN_SUFFIX = ".plan"
 _PASSED = ("rounds", "timeout", "save-output")
 _ROUNDS = "6"
 _DEFAULT = "redis,memcached,postgres,rocksdb,vector"
@@ -75,20 +79,26 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Measurem
             yield from _impossible(specs[0], {one: why for one, (_, why) in found.items() if why})
 
 
+def predicting_plan(name: str) -> list[Request]:
+    """Return the requests of a plan that predicts figures of applications; raises UserError.
+
+    Its paths stand for the folder for temporary files.
+    """
+    path = FOLDER / f"{name}{_PLAN_SUFFIX}"
+    text = read_text(path, "plan").replace("{folder}", tempfile.gettempdir())
+    return parse_plan(text, str(path))
+
+
 def _expected(operations: Set[str], topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
-    """Yield what slow memory would do to operations like those of applications is predicted from."""
-    if not operations:
-        return
+    """Yield what ``whatif`` needs to predict operations like those of applications."""
+    structures = ",".join(sorted({"hash", "btree"} & operations))
+    own = {"ops": {"structure": structures, "interleave": "1"}, "chain": {}}
     found: list[Spec] = []
     for one in whatif.requests(topology, _BUDGET):
-        structures = sorted({"hash", "btree"} & operations)
-        if one.kind == "ops" and structures:
-            options = {**one.options, "structure": ",".join(structures), "interleave": "1"}
-            found += form_of("ops").expand(
-                one.model_copy(update={"options": options}), topology, thp
-            )
-        if one.kind == "chain" and "chain" in operations:
-            found += form_of("chain").expand(one, topology, thp)
+        if (one.kind == "ops" and structures) or one.kind in operations:
+            options = {**one.options, **own[one.kind]}
+            request = one.model_copy(update={"options": options})
+            found += form_of(one.kind).expand(request, topology, thp)
     yield from found
     yield from whatif.lacking(found, topology, ())
     for one in whatif.chases(found, topology, (), _BUDGET):

@@ -178,8 +178,8 @@ def _expected(apps: Sequence[About], run: Run) -> Iterator[str]:
         if app.resembles in slowdowns:
             yield (
                 f"{app.name} reads memory like {_OPERATIONS[app.resembles]}, which would take "
-                f"{slowdowns[app.resembles]} times as long on memory of {_TIER} ('tierscope whatif'); "
-                f"{app.name} does more than that, so that it slows down less"
+                f"{slowdowns[app.resembles]} times as long on memory of {_TIER} ('tierscope "
+                f"whatif'); {app.name} does more than that, so that it slows down less"
             )
 
 
