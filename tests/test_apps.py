@@ -145,8 +145,7 @@ def test_what_is_there_is_not_installed_again(folder_of_programs: Path, tmp_path
 
 def planned(topology: Topology, **options: str) -> list[EffectSpec]:
     request = Request(kind="apps", options={"apps": "redis", **options})
-    found = expand([request], topology, thp=True).measurements
-    return found  # type: ignore[return-value]
+    return expand([request], topology, thp=True).measurements  # type: ignore[return-value]
 
 
 def test_on_one_node_local_alone_is_planned(machine: Topology) -> None:
