@@ -145,21 +145,20 @@ def test_what_is_there_is_not_installed_again(folder_of_programs: Path, tmp_path
 
 def planned(topology: Topology, **options: str) -> list[EffectSpec]:
     request = Request(kind="apps", options={"apps": "redis", **options})
-    found = expand([request], topology, thp=True).measurements
-    assert all(isinstance(spec, EffectSpec) for spec in found)
-    return found  # type: ignore[return-value]
+    return expand([request], topology, thp=True).measurements  # type: ignore[return-value]
 
 
 def test_on_one_node_local_alone_is_planned(machine: Topology) -> None:
     one_node = machine.model_copy(update={"nodes": machine.nodes[:1]})
-    (spec,) = planned(one_node)
+    *expected, spec = planned(one_node)
+    assert {one.kind for one in expected} == {"ops", "latency"}, "of which whatif predicts"
     assert (spec.pattern.placement, spec.count) == ("local", 6)
     assert not spec.settings.nodes
 
 
 def test_a_placement_that_is_asked_for_is_skipped_with_the_reason(machine: Topology) -> None:
     one_node = machine.model_copy(update={"nodes": machine.nodes[:1]})
-    local, slow = planned(one_node, placements="slow")
+    *_, local, slow = planned(one_node, placements="slow")
     assert local.pattern.placement == "local", "the others are compared with it"
     assert slow.pattern.placement == "slow"
     assert slow.settings.impossible.startswith("this machine has one node with memory")
@@ -168,8 +167,8 @@ def test_a_placement_that_is_asked_for_is_skipped_with_the_reason(machine: Topol
 
 def test_sizes_and_parameters_go_to_their_application(machine: Topology) -> None:
     found = planned(machine, apps="redis,memcached", set="redis.size=32m\nmemcached.seconds=1")
-    redis = next(spec for spec in found if spec.about and spec.about.name == "redis")
-    memcached = next(spec for spec in found if spec.about and spec.about.name == "memcached")
+    apps = {spec.about.name: spec for spec in found if spec.kind == "effect" and spec.about}
+    redis, memcached = apps["redis"], apps["memcached"]
     assert redis.pattern.command.startswith("redis, 32m")
     assert "seconds 1" in memcached.pattern.command
     assert "seconds" not in redis.pattern.command

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.analysis import offload
-from tierscope.kinds.effect.application import predicting_plan
 from tierscope.model.errors import UserError
 from tierscope.model.run import Figure, Measurement
+from tierscope.suites.apps import predicting_plan
 
 LOAD = """\
 set_up: 0.5 s

@@ -18,7 +18,6 @@ from tierscope.kinds.effect.application import (
     application,
     filled,
     missing,
-    predicting_plan,
     search_path,
     shipped,
 )
@@ -30,6 +29,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.measure import measure
+from tierscope.suites.apps import predicting_plan
 from waiting import wait_until
 
 Fake = Callable[[str], None]

@@ -1,6 +1,6 @@
 """Applications: programs with their data, their load and the check of their results."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -46,6 +46,10 @@ class About(Model):
     summary: Line = ""
     stands_for: Line = ""
     published: list[Published] = []
+    resembles: Literal["", "hash", "btree", "chain"] = ""
+    """The operation whose accesses to memory are most like its own: a lookup in a hash index or a
+    B+-tree, or a chain of dependent reads. Where there is no slow memory, that is what
+    ``whatif`` predicts; empty: none is like it."""
     predicted_by: Line = ""
     """A plan of ours whose measurements predict its figures; empty: nothing predicts them."""
 

@@ -1,21 +1,29 @@
 """Applications under placements: each one's rounds, its memory on every tier that there is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from tierscope.kinds.effect.application import application, predicting_plan
+from tierscope.kinds.effect.application import FOLDER, application
 from tierscope.kinds.effect.spec import REQUEST as EFFECT
 from tierscope.kinds.effect.spec import EffectSpec, Settings
+from tierscope.kinds.plan import Spec
 from tierscope.model.application import Application
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
+from tierscope.plans import machine
 from tierscope.plans.axes import checked, identity
 from tierscope.plans.forms import form_of
 from tierscope.plans.grammar import split_words
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.yaml_file import read_text
+from tierscope.plans.yaml_plan import parse_plan
+from tierscope.suites import whatif
 from tierscope.suites.app_placements import LOCAL, NAMES, OWN_RULES, SITES, placements
 
+_BUDGET = "1s"
+_PLAN_SUFFIX = ".plan"
 _PASSED = ("rounds", "timeout", "save-output")
 _ROUNDS = "6"
 _DEFAULT = "redis,memcached,postgres,rocksdb,vector"
@@ -48,6 +56,8 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Measurem
     given = checked(request, "set", _parse_set, request.options.get("set", ""), names)
     asked = checked(request, "placements", _asked, request.options.get("placements", ""))
     apps = [checked(request, "apps", application, name) for name in names]
+    if machine.one_node(topology):
+        yield from _expected({app.resembles for app in apps} - {""}, topology, thp)
     for plan in sorted({app.predicted_by for app in apps} - {""}):
         for one in predicting_plan(plan):
             yield from form_of(one.kind).expand(one, topology, thp)
@@ -67,6 +77,32 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Measurem
             yield spec.model_copy(update={"count": 1}) if counts else spec
         if asked:
             yield from _impossible(specs[0], {one: why for one, (_, why) in found.items() if why})
+
+
+def predicting_plan(name: str) -> list[Request]:
+    """Return the requests of a plan that predicts figures of applications; raises UserError.
+
+    Its paths stand for the folder for temporary files.
+    """
+    path = FOLDER / f"{name}{_PLAN_SUFFIX}"
+    text = read_text(path, "plan").replace("{folder}", tempfile.gettempdir())
+    return parse_plan(text, str(path))
+
+
+def _expected(operations: Set[str], topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
+    """Yield what ``whatif`` needs to predict operations like those of applications."""
+    structures = ",".join(sorted({"hash", "btree"} & operations))
+    own = {"ops": {"structure": structures, "interleave": "1"}, "chain": {}}
+    found: list[Spec] = []
+    for one in whatif.requests(topology, _BUDGET):
+        if (one.kind == "ops" and structures) or one.kind in operations:
+            options = {**one.options, **own[one.kind]}
+            request = one.model_copy(update={"options": options})
+            found += form_of(one.kind).expand(request, topology, thp)
+    yield from found
+    yield from whatif.lacking(found, topology, ())
+    for one in whatif.chases(found, topology, (), _BUDGET):
+        yield from form_of(one.kind).expand(one, topology, thp)
 
 
 def _of(app: Application, found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:

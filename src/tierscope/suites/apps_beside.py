@@ -7,6 +7,7 @@ from typing import Any
 from tierscope.analysis.applications import Answer, answers, sites_of
 from tierscope.analysis.effect import by_program, metric_of
 from tierscope.analysis.offload import Predicted, figures_of, predictions
+from tierscope.analysis.tiers import parse_tier
 from tierscope.kinds.effect.show import change_text, heading, interval_text
 from tierscope.kinds.effect.spec import EffectSpec
 from tierscope.model.application import About
@@ -21,12 +22,20 @@ from tierscope.report import figures
 from tierscope.report.pictures.picture import Picture, Spec
 from tierscope.report.run_view import Beside
 from tierscope.report.view import Summary
+from tierscope.report.whatif import range_text
+from tierscope.suites.whatif import predicted
 
 _STEP = 92
 _HEIGHT = 38
 _LONGER = 0.5
 """Slowdown from which on a cell's colour is as strong as can be."""
 _COST = "; cost: of the memory that is used, for as long as an operation takes"
+_TIER = "250ns,30GB/s"
+_OPERATIONS = {
+    "hash": "a lookup in a hash index",
+    "btree": "a lookup in a B+-tree",
+    "chain": "a chain of dependent reads",
+}
 Named = Sequence[tuple[About, list[Answer]]]
 
 
@@ -147,9 +156,31 @@ def _notes(
         most = max((sum(group[0].pages.values()) for _, group in named), default=0.0)
         room = f" with room for {figures.size_text(most)}" if most else ""
         yield f"local alone was measured: {why}. A second node needs memory{room}"
+        yield from _expected([app for app, _ in named], run)
     for app, _ in named:
         for one in app.published:
             yield f"published of {app.name}: {one.text} ({one.source}, {one.date})"
+
+
+def _expected(apps: Sequence[About], run: Run) -> Iterator[str]:
+    """Say what slow memory would do to operations like those of applications."""
+    tier = parse_tier(_TIER)
+    try:
+        said = predicted([run], [tier])
+    except UserError:
+        return
+    slowdowns = {}
+    for one in said.answers:
+        of = one.work.measurement
+        *_, whole = one.predictions[0][1]
+        slowdowns[of.pattern.get("structure") or of.kind] = range_text(whole.slowdown)
+    for app in apps:
+        if app.resembles in slowdowns:
+            yield (
+                f"{app.name} reads memory like {_OPERATIONS[app.resembles]}, which would take "
+                f"{slowdowns[app.resembles]} times as long on memory of {_TIER} ('tierscope "
+                f"whatif'); {app.name} does more than that, so that it slows down less"
+            )
 
 
 def _sentence(app: About, group: list[Answer]) -> str:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,9 +19,7 @@ from pydantic import ValidationError
 from tierscope.model.application import Application, Steps
 from tierscope.model.errors import UserError, did_you_mean, shown
 from tierscope.plans.grammar import parse_size
-from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar
-from tierscope.plans.yaml_plan import parse_plan
 
 FOLDER = Path(__file__).with_name("apps")
 JOBS = Path(__file__).with_name("jobs")
@@ -31,7 +28,6 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]\w*)(?:\*(\d+))?(?:/(\d+))?\}")
 LATER = ("scratch", "prepared")
 """Placeholders that are filled when a run begins."""
 _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
-_PLAN_SUFFIX = ".plan"
 _LIKE = "like"
 """The key that names another application, whose keys this one has but for its own."""
 _LINES = ("rules",)
@@ -135,16 +131,6 @@ def _check_placeholders(found: Application, place: Place, nodes: Mapping[str, An
 def _words_of(commands: Any) -> Iterator[str]:
     for one in commands:
         yield from [one] if isinstance(one, str) else one
-
-
-def predicting_plan(name: str) -> list[Request]:
-    """Return the requests of a plan that predicts figures of applications; raises UserError.
-
-    Its paths stand for the folder for temporary files.
-    """
-    path = FOLDER / f"{name}{_PLAN_SUFFIX}"
-    text = read_text(path, "plan").replace("{folder}", tempfile.gettempdir())
-    return parse_plan(text, str(path))
 
 
 def spark_jars() -> Path | None:
