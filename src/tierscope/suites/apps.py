@@ -92,12 +92,13 @@ def predicting_plan(name: str) -> list[Request]:
 def _expected(operations: Set[str], topology: Topology, thp: bool) -> Iterator[MeasurementSpec]:
     """Yield what ``whatif`` needs to predict operations like those of applications."""
     structures = ",".join(sorted({"hash", "btree"} & operations))
-    own = {"ops": {"structure": structures, "interleave": "1"}, "chain": {}}
+    wanted: dict[str, dict[str, str]] = {"chain": {}} if "chain" in operations else {}
+    if structures:
+        wanted["ops"] = {"structure": structures, "interleave": "1"}
     found: list[Spec] = []
     for one in whatif.requests(topology, _BUDGET):
-        if (one.kind == "ops" and structures) or one.kind in operations:
-            options = {**one.options, **own[one.kind]}
-            request = one.model_copy(update={"options": options})
+        if (own := wanted.get(one.kind)) is not None:
+            request = one.model_copy(update={"options": {**one.options, **own}})
             found += form_of(one.kind).expand(request, topology, thp)
     yield from found
     yield from whatif.lacking(found, topology, ())
