@@ -8,7 +8,7 @@ from tierscope.analysis.applications import Answer, answers, sites_of
 from tierscope.analysis.effect import by_program, metric_of
 from tierscope.analysis.offload import Predicted, figures_of, predictions
 from tierscope.analysis.tiers import parse_tier
-from tierscope.kinds.effect.show import change_text, heading, interval_text
+from tierscope.kinds.effect.show import change_text, heading
 from tierscope.kinds.effect.spec import EffectSpec
 from tierscope.model.application import About
 from tierscope.model.errors import UserError
@@ -29,6 +29,8 @@ _STEP = 92
 _HEIGHT = 38
 _LONGER = 0.5
 """Slowdown from which on a cell's colour is as strong as can be."""
+_FREED = 0.01
+"""Share of fast memory from which on it is said that a placement frees it."""
 _COST = "; cost: of the memory that is used, for as long as an operation takes"
 _TIER = "250ns,30GB/s"
 _OPERATIONS = {
@@ -50,7 +52,9 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
     sites = {about[group[0].id].name: sites_of(group) for group in by_program(measured)}
     priced = any(one.price for _, group in named for one in group)
     title = "What placements do to applications"
-    columns = ["application", "placement", "median", "slowdown", "95%", "fast memory", "freed"]
+    columns = ["application", "placement", "median", "slowdown (95%)", "fast memory", "freed"]
+    if prices and priced:
+        columns += [f"memory {prices.currency}", "cost"]
     found = {app.name: _predicted(group[0], run) for app, group in named if app.predicted_by}
     return Beside(
         title=title,
@@ -59,7 +63,7 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
         "the pairs of the same round. Fast memory is the node that has most of it under the first.",
         summary=Summary(
             title=title,
-            columns=[*columns, *(["price of memory", "cost"] if priced else [])],
+            columns=columns,
             rows=[_row(app, group, one, prices if priced else None)
                   for app, group in named for one in group],
             notes=[*_notes(named, sites, run, priced), *_predictions(found)],
@@ -116,13 +120,12 @@ def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) ->
         app.name if first else "",
         one.placement,
         _value(one),
-        change_text(slow.ratio) if slow else "",
-        _interval(one),
+        f"{change_text(slow.ratio)} {_interval(one)}".strip() if slow else "",
         figures.size_text(one.pages.get(fast, 0)) if one.pages else "",
-        "" if one.freed is None else figures.share_text(max(0.0, one.freed)),
+        "" if one.freed is None else f"{100 * max(0.0, one.freed):.0f}%",
     ]
     if prices:
-        cells.append("" if one.price is None else f"{brief(one.price, 3)} {prices.currency}")
+        cells.append("" if one.price is None else brief(one.price, 3))
         cells.append("" if one.cost is None or first else change_text(one.cost))
     return cells
 
@@ -137,7 +140,7 @@ def _interval(one: Answer) -> str:
     slow = one.slowdown
     if slow is None or slow.low is None or slow.high is None:
         return ""
-    return interval_text(slow.low, slow.high)
+    return f"({100 * (slow.low - 1):+.0f} to {100 * (slow.high - 1):+.0f}%)"
 
 
 def _notes(
@@ -152,7 +155,8 @@ def _notes(
         "slowdown: of an operation, or of the whole run, against the first placement; intervals of "
         "an application hold at once with 95%" + (_COST if priced else "")
     )
-    if why := machine.one_node(run.header.topology):
+    alone = all(len(group) == 1 for _, group in named)
+    if alone and (why := machine.one_node(run.header.topology)):
         most = max((sum(group[0].pages.values()) for _, group in named), default=0.0)
         room = f" with room for {figures.size_text(most)}" if most else ""
         yield f"local alone was measured: {why}. A second node needs memory{room}"
@@ -197,10 +201,10 @@ def _clause(one: Answer) -> str:
     slow = one.slowdown
     assert slow
     freed = one.freed or 0.0
-    frees = f", which frees {figures.share_text(freed)} of its fast memory" if freed > 0 else ""
+    frees = f", with {100 * freed:.0f}% of its fast memory free" if freed >= _FREED else ""
     if slow.verdict == "undecided":
         least = slow.detectable
-        size = "" if least is None else f"; {brief(100 * least, 2)}% would have been"
+        size = "" if least is None else f" ({brief(100 * least, 2)}% would have been)"
         return f"{one.placement}: no difference was found{size}{frees}"
     how = "longer" if slow.ratio > 1 else "shorter"
     low, high = sorted(abs(edge - 1) for edge in (slow.low or 1.0, slow.high or 1.0))
