@@ -31,7 +31,7 @@ _LONGER = 0.5
 """Slowdown from which on a cell's colour is as strong as can be."""
 _FREED = 0.01
 """Share of fast memory from which on it is said that a placement frees it."""
-_COST = "; cost: of the memory that is used, for as long as an operation takes"
+_COST = "; {}: price of the memory that is used; cost: of that, for as long as an operation takes"
 _TIER = "250ns,30GB/s"
 _OPERATIONS = {
     "hash": "a lookup in a hash index",
@@ -54,7 +54,7 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
     title = "What placements do to applications"
     columns = ["application", "placement", "median", "slowdown (95%)", "fast memory", "freed"]
     if prices and priced:
-        columns += [f"memory {prices.currency}", "cost"]
+        columns += [prices.currency, "cost"]
     found = {app.name: _predicted(group[0], run) for app, group in named if app.predicted_by}
     return Beside(
         title=title,
@@ -66,7 +66,10 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
             columns=columns,
             rows=[_row(app, group, one, prices if priced else None)
                   for app, group in named for one in group],
-            notes=[*_notes(named, sites, run, priced), *_predictions(found)],
+            notes=[
+                *_notes(named, sites, run, prices.currency if prices and priced else ""),
+                *_predictions(found),
+            ],
             words=("placement",),
         ),
         pictures=lambda: _pictures(named),
@@ -144,7 +147,7 @@ def _interval(one: Answer) -> str:
 
 
 def _notes(
-    named: Named, sites: Mapping[str, list[AllocationSite]], run: Run, priced: bool
+    named: Named, sites: Mapping[str, list[AllocationSite]], run: Run, currency: str
 ) -> Iterator[str]:
     for app, group in named:
         yield _sentence(app, group)
@@ -153,7 +156,7 @@ def _notes(
             yield f"{app.name} allocates most in {said}: rules of the allocator place these apart"
     yield (
         "slowdown: of an operation, or of the whole run, against the first placement; intervals of "
-        "an application hold at once with 95%" + (_COST if priced else "")
+        "an application hold at once with 95%" + (_COST.format(currency) if currency else "")
     )
     alone = all(len(group) == 1 for _, group in named)
     if alone and (why := machine.one_node(run.header.topology)):
