@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tierscope.kinds.effect import measurer
 from tierscope.kinds.effect.application import (
@@ -357,3 +359,37 @@ def test_a_daemon_that_a_step_leaves_is_ended(
     assert only.status == "failed"
     assert not children_with(str(own_temporary_folder))
     assert is_empty(own_temporary_folder)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(shipped()),
+    at=st.floats(0, 1),
+    cut=st.integers(0, 40),
+    put=st.text("{}[]:-#&*!|>'\"%@`,? \n\tabz019.\u0000\u00e9", max_size=6),
+)
+def test_a_damaged_file_is_read_or_refused_in_one_line(
+    tmp_path: Path, name: str, at: float, cut: int, put: str
+) -> None:
+    text = (FOLDER / f"{name}.yaml").read_text()
+    start = int(at * len(text))
+    path = tmp_path / "damaged.yaml"
+    path.write_text(text[:start] + put + text[start + cut :])
+    said = refusal(lambda: application(str(path)))
+    assert not said or said.startswith(f"{path}:") or f"'{path}'" in said
+    assert "\n" not in said
+
+
+def refusal(make: Callable[[], object]) -> str:
+    """Return what an error says; empty without one."""
+    try:
+        make()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@given(st.text(max_size=40), st.dictionaries(st.sampled_from(["size", "a"]), st.text(max_size=5)))
+def test_a_word_is_filled_or_takes_a_number(word: str, values: dict[str, str]) -> None:
+    said = refusal(lambda: filled(word, values))
+    assert not said or "takes a whole number" in said
