@@ -86,7 +86,7 @@ def test_damage_is_named_or_leaves_the_run_up_to_a_line(
     whole, _ = parse_readable(content, "x")
     kept, problems = parse_readable(changed, "x")
     assert all(record in [one for _, one in whole] for _, record in kept)
-    if run is None:
+    if run is None and changed:  # a file that is empty has no line that is damaged
         assert problems
 
 
