@@ -26,8 +26,9 @@ PLACEMENTS = {
     "tier": f"bind node:{FAST} tier:hmsdk pair:{PAIR}",
 }
 OWN_RULES = {"alloc": f"alloc:own pair:{PAIR} bind node:{FAST}"}
-LEAST, MOST = 0.25, 0.75
-"""Share on the slow node where about half is to be: programs have their small parts, too."""
+LEAST, MOST = 0.25, 0.8
+"""Share on the slow node where about half is to be: room is made to within 16 MiB, and programs
+have small parts, too."""
 
 
 def shares(name: str, placements: dict[str, str], *words: str) -> dict[str, float]:
@@ -59,7 +60,7 @@ def nothing_is_left(program: str) -> bool:
 
 
 def test_redis_is_where_each_placement_has_it() -> None:
-    slow = ("--size", "64m", "--set", "rate=20", "--set", "seconds=1", "--set", "clients=2")
+    slow = ("--size", "128m", "--set", "rate=20", "--set", "seconds=1", "--set", "clients=2")
     found = shares("redis", PLACEMENTS | OWN_RULES, *slow)
     assert found["local"] == 0
     assert found["slow"] > 0.95
