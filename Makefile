@@ -164,7 +164,7 @@ HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_home
   faulty_drives lost_writes persist_on_tiers persistent_targets stream_places tier_hot_plug tier_restored)
 IN_TESTBED := testbed/run -t 3000 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
-test-testbed-inside: testbed inside-compiled ## All tests that run inside the virtual machine
+test-testbed-inside: testbed inside-compiled $(BUILD)/.programs ## All tests that run inside the virtual machine
 	@$(MAKE) --no-print-directory -j2 --output-sync=target inside-first inside-second
 
 # Python compiles here what it would compile in the guests, where it takes its time.

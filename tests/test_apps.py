@@ -39,7 +39,7 @@ def folder_of_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     script(folder, "dpkg-query", "exit 1")
-    for name in ("sh", "mkdir", "chmod", "rm"):
+    for name in ("sh", "mkdir", "chmod", "rm", "rmdir"):
         (folder / name).symlink_to(f"/bin/{name}")
     monkeypatch.setenv("PATH", str(folder))
     return folder

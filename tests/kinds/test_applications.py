@@ -1,9 +1,11 @@
 """Applications: their files, the steps around a program, and what is left where one fails."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from forked import tierscope
 from tierscope.kinds.effect import measurer
 from tierscope.kinds.effect.application import (
     FOLDER,
@@ -167,6 +170,35 @@ def test_the_newest_version_s_folder_comes_first(tmp_path: Path) -> None:
         (tmp_path / version / "bin").mkdir(parents=True)
     found = search_path([f"{tmp_path}/*/bin"], {"PATH": "/usr/bin"})
     assert found == f"{tmp_path}/15/bin:{tmp_path}/14/bin:/usr/bin"
+
+
+SMALL = {
+    "redis": ("--size", "16m", "--set", "rate=200", "--set", "seconds=1"),
+    "memcached": ("--size", "16m", "--set", "rate=200", "--set", "seconds=1"),
+    "postgres": ("--size", "128m", "--set", "seconds=1"),
+    "postgres-select": ("--size", "128m", "--set", "seconds=1"),
+    "rocksdb": ("--size", "32m", "--set", "seconds=1"),
+    "vector": ("--size", "4m", "--set", "seconds=1"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_application_runs_to_its_figures_and_leaves_nothing(
+    name: str,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="apps-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)  # of an unprivileged one, too
+        environment = {"TMPDIR": folder}
+        words = ("--json", "--app", name, "--rounds", "1", "--placement", "only=as-found")
+        done = tierscope("effect", *words, *SMALL[name], environment=environment)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        (found,) = json.loads(done.stdout)["results"]
+        (run,) = found["evidence"]["program"]["runs"]
+        assert {line.partition(":")[0] for line in application(name).figures} <= set(run["values"])
+        assert run["values"]["throughput"] > 0
+        assert sum(run["bytes_by_node"].values()) > 1 << 20
+        assert is_empty(Path(folder))
+        assert not children_with(folder)
 
 
 # Options

@@ -45,6 +45,8 @@ class Answer:
     """None of the first placement."""
     pages: dict[str, float]
     """Bytes by node on average over the runs; empty where it ended before they were seen."""
+    fast: float
+    """Bytes of these on the node that has most of them under the first placement."""
     freed: float | None
     """Share of the first placement's fast memory that it does without; None of the first."""
     price: float | None = None
@@ -82,18 +84,20 @@ def _answers(group: list[Measurement], prices: Prices | None) -> list[Answer]:
     fast = max(own, key=lambda node: own[node], default="")
     price = _price(own, prices)
     value = median(values_of(base, figure))
-    found = [Answer(base, figure, value, None, own, None, price, 1.0 if price else None)]
+    held = own.get(fast, 0.0)
+    found = [Answer(base, figure, value, None, own, held, None, price, 1.0 if price else None)]
     for m in group[1:]:
         if not values_of(m, figure):
             continue
         effect = by_placement.get(str(m.pattern["placement"]))
         slowdown = _slowdown(effect) if effect and effect.ratio else None
         pages = pages_of(m)
-        freed = 1 - pages.get(fast, 0) / own[fast] if pages and own.get(fast) else None
+        left = pages.get(fast, 0.0)
+        freed = 1 - left / held if pages and held else None
         own_price = _price(pages, prices)
         cost = own_price / price * slowdown.ratio if own_price and price and slowdown else None
         value = median(values_of(m, figure))
-        found.append(Answer(m, figure, value, slowdown, pages, freed, own_price, cost))
+        found.append(Answer(m, figure, value, slowdown, pages, left, freed, own_price, cost))
     return found
 
 

@@ -23,22 +23,7 @@ if TYPE_CHECKING:
     from tierscope.model.application import Application
 
 
-# No service starts, now or with a package's set-up: applications run on data of their own.
-_INSTALL = """
-set -e
-export DEBIAN_FRONTEND=noninteractive
-policy=/usr/sbin/policy-rc.d clusters=/etc/postgresql-common/createcluster.d
-made=$clusters/tierscope.conf
-if [ -e $policy ]; then policy=; else
-  printf '#!/bin/sh\\nexit 101\\n' >$policy
-  chmod 755 $policy
-fi
-mkdir -p $clusters
-echo 'create_main_cluster = false' >$made
-trap 'rm -f $made $policy' EXIT
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends "$@"
-"""
+_INSTALL = Path(__file__).with_name("install_packages.sh")
 
 
 @click.group(cls=LazyGroup, entries=apps_entries(), context_settings=options.SETTINGS)
@@ -82,16 +67,17 @@ def list_apps(names: tuple[str, ...], output: Output) -> None:
     """
     from tierscope.kinds.effect.application import application, missing, shipped
 
-    found = [application(name) for name in names or shipped()]
-    said = [{**app.model_dump(mode="json"), "missing": missing(app)} for app in found]
+    chosen = (application(name) for name in names or shipped())
+    found = [(app, missing(app)) for app in chosen]
+    said = [{**app.model_dump(mode="json"), "missing": lacks} for app, lacks in found]
 
     def show(console: "Console") -> None:
         from tierscope.report.applications import show_applications, show_whole
 
-        for app in found if names else []:
-            show_whole(console, app, missing(app))
+        for app, lacks in found if names else []:
+            show_whole(console, app, lacks)
         if not names:
-            show_applications(console, [(app, missing(app)) for app in found])
+            show_applications(console, found)
 
     output.emit({"applications": said}, show)
 
@@ -126,8 +112,8 @@ def install(names: tuple[str, ...], output: Output) -> None:
     if debian:
         _install_debian([*debian])
     if python:
-        _call([sys.executable, "-m", "pip", "install", "--quiet",
-               "--disable-pip-version-check", *python], dict(os.environ))  # fmt: skip
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _call([*pip, *python])
     if left := [f"{app.name}: {', '.join(lacks)}" for app in chosen if (lacks := missing(app))]:
         raise UserError(f"still missing: {'; '.join(left)}", ExitCode.NOTHING_MEASURED)
 
@@ -211,14 +197,12 @@ def _install_debian(packages: list[str]) -> None:
     if as_root and shutil.which("sudo") is None:
         raise UserError(f"packages need root, and there is no sudo; as root: apt-get install "
                         f"{names}", ExitCode.NOTHING_MEASURED)  # fmt: skip
-    _call([*as_root, "sh", "-c", _INSTALL, "apps", *packages], dict(os.environ))
+    _call([*as_root, "sh", str(_INSTALL), *packages])
 
 
-def _call(command: list[str], environment: dict[str, str]) -> None:
+def _call(command: list[str]) -> None:
     """Run an installer; raises UserError with its last line where it fails."""
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         why = lines[-1] if lines else f"exit status {done.returncode}"

@@ -153,20 +153,16 @@ def _tier(text: str) -> "Tier":
 def _lacking(runs: "Sequence[Run]", topology: "Topology", budget: str) -> "Plan | None":
     """Return what predictions need and runs do not have; None where they have all."""
     from tierscope.kinds.plan import PLAN_VERSION, Plan
+    from tierscope.machine.settings import thp_available
     from tierscope.plans.fit import check_memory
-    from tierscope.suites.whatif import chases, lacking, requests, specs_of
+    from tierscope.suites.whatif import needed, requests, specs_of
 
     specs = specs_of(runs) if runs else planned(requests(topology, budget), topology).measurements
-    more = [*lacking(specs, topology, runs)]
-    asked = [*chases(specs, topology, runs, budget)]
-    needed = [
-        *([] if runs else specs),
-        *more,
-        *(planned(asked, topology).measurements if asked else []),
-    ]
-    if not needed:
+    more = [*needed(specs, topology, thp_available(), runs, budget)]
+    lacking = more if runs else [*specs, *more]
+    if not lacking:
         return None
-    plan = Plan(version=PLAN_VERSION, measurements=needed)
+    plan = Plan(version=PLAN_VERSION, measurements=lacking)
     check_memory(plan, topology)
     return plan
 

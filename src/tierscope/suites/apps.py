@@ -26,6 +26,7 @@ _BUDGET = "1s"
 _PLAN_SUFFIX = ".plan"
 _PASSED = ("rounds", "timeout", "save-output")
 _ROUNDS = "6"
+_KNOWN = (*NAMES, SITES)
 _DEFAULT = "redis,memcached,postgres,rocksdb,vector"
 _APPS = Option(
     "apps",
@@ -101,9 +102,7 @@ def _expected(operations: Set[str], topology: Topology, thp: bool) -> Iterator[M
             request = one.model_copy(update={"options": {**one.options, **own}})
             found += form_of(one.kind).expand(request, topology, thp)
     yield from found
-    yield from whatif.lacking(found, topology, ())
-    for one in whatif.chases(found, topology, (), _BUDGET):
-        yield from form_of(one.kind).expand(one, topology, thp)
+    yield from whatif.needed(found, topology, thp, (), _BUDGET)
 
 
 def _of(app: Application, found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -134,8 +133,8 @@ def _names(text: str) -> list[str]:
 def _asked(text: str) -> list[str]:
     found = list(dict.fromkeys(split_words(text))) if text else []
     for name in found:
-        if name not in (*NAMES, SITES):
-            near, known = did_you_mean(name, NAMES), ", ".join((*NAMES, SITES))
+        if name not in _KNOWN:
+            near, known = did_you_mean(name, _KNOWN), ", ".join(_KNOWN)
             raise UserError(f"'{name}' is no placement{near}; choose among {known}")
     # The others are compared with it.
     return [LOCAL, *(name for name in found if name != LOCAL)] if found else []

@@ -103,28 +103,22 @@ def _predictions(found: Mapping[str, list[Predicted] | str]) -> Iterator[str]:
             yield f"{name}: nothing is predicted: {rows}"
             continue
         for one in rows:
-            times = [_time(seconds) for seconds in (one.seconds, one.measured)]
+            times = [_scaled(1e9 * seconds, "ns") for seconds in (one.seconds, one.measured)]
             yield (
                 f"{name}, {one.name}: predicted {times[0]}, measured {times[1]}, error "
                 f"{100 * one.error:+.1f}%: {one.formula}"
             )
 
 
-def _time(seconds: float) -> str:
-    unit, factor = figures.scale_of("ns", [1e9 * seconds])
-    return f"{figures.significant(1e9 * seconds / factor, 3)} {unit}"
-
-
 def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) -> list[str]:
     slow = one.slowdown
     first = one is group[0]
-    fast = max(group[0].pages, key=lambda node: group[0].pages[node], default="")
     cells = [
         app.name if first else "",
         one.placement,
         _value(one),
         f"{change_text(slow.ratio)} {_interval(one)}".strip() if slow else "",
-        figures.size_text(one.pages.get(fast, 0)) if one.pages else "",
+        figures.size_text(one.fast) if one.pages else "",
         "" if one.freed is None else f"{100 * max(0.0, one.freed):.0f}%",
     ]
     if prices:
@@ -134,9 +128,12 @@ def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) ->
 
 
 def _value(one: Answer) -> str:
-    unit = METRICS[metric_of(one.measurement, one.figure)].unit
-    scaled, factor = figures.scale_of(unit, [one.value])
-    return f"{figures.significant(one.value / factor, 3)} {'' if scaled == 'count' else scaled}"
+    return _scaled(one.value, METRICS[metric_of(one.measurement, one.figure)].unit)
+
+
+def _scaled(value: float, unit: str) -> str:
+    scaled, factor = figures.scale_of(unit, [value])
+    return f"{figures.significant(value / factor, 3)} {'' if scaled == 'count' else scaled}"
 
 
 def _interval(one: Answer) -> str:
@@ -194,7 +191,7 @@ def _sentence(app: About, group: list[Answer]) -> str:
     """Say what the placements do to one application."""
     base = group[0]
     used = figures.size_text(sum(base.pages.values())) if base.pages else "memory that was not seen"
-    what = heading(base.measurement, base.figure)
+    what = heading(base.figure, metric_of(base.measurement, base.figure))
     said = [f"{app.name}: {what} {_value(base).strip()} with {used} ({base.placement})"]
     said += [_clause(one) for one in group[1:] if one.slowdown]
     return "; ".join(said)

@@ -29,6 +29,7 @@ from tierscope.model.run import Measurement, Run
 from tierscope.model.spec import last_level_bytes
 from tierscope.model.topology import Topology
 from tierscope.plans import machine
+from tierscope.plans.forms import form_of
 from tierscope.plans.request import Request
 
 _NEAR = 2**0.5
@@ -62,6 +63,15 @@ def specs_of(runs: Sequence[Run]) -> list[Spec]:
             if planned := run.planned(m.id, KINDS[m.kind].spec):
                 found.append(planned)
     return found
+
+
+def needed(
+    specs: Sequence[Spec], topology: Topology, thp: bool, runs: Sequence[Run], budget: str
+) -> Iterator[Spec]:
+    """Yield what predictions of operations need besides, and runs do not have."""
+    yield from lacking(specs, topology, runs)
+    for one in chases(specs, topology, runs, budget):
+        yield from form_of(one.kind).expand(one, topology, thp)
 
 
 def lacking(specs: Sequence[Spec], topology: Topology, runs: Sequence[Run]) -> Iterator[Spec]:

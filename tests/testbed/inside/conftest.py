@@ -18,3 +18,16 @@ def devdax() -> Iterator[str]:
     """The NVDIMM as a DAX device; afterwards it holds an empty file system again."""
     yield make_device()
     make_file_system()
+
+
+@pytest.fixture
+def nothing_is_killed() -> Iterator[None]:
+    """The kernel kills no program for want of memory during the test."""
+    before = _killed()
+    yield
+    assert _killed() == before
+
+
+def _killed() -> int:
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from tierscope.place.policy import Policy
 from tierscope.place.room import room
 from waiting import wait_until
 
-pytestmark = pytest.mark.testbed
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("nothing_is_killed")]
 
 FAST = 0
 ROOM = 64 * MIB
@@ -32,19 +31,6 @@ memory[::4096] = bytes([1]) * ({TAKES} // 4096)
 print("ready", flush=True)
 sys.stdin.read()
 """
-
-
-def killed() -> int:
-    """How often the kernel killed a program for want of memory."""
-    lines = Path("/proc/vmstat").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_killed() -> Iterator[None]:
-    before = killed()
-    yield
-    assert killed() == before
 
 
 def shown(held: Held) -> None:

@@ -13,7 +13,7 @@ from tierscope.peers.hmsdk import hmctl
 from tierscope.place.launch import find_library
 from tierscope.place.nodes import nodes_with_memory
 
-pytestmark = pytest.mark.testbed
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("nothing_is_killed")]
 
 MIB = 1 << 20
 NODE = 2 if 2 in nodes_with_memory() else nodes_with_memory()[-1]
@@ -50,19 +50,6 @@ def thp(request: pytest.FixtureRequest) -> Iterator[str]:
     THP.write_text(request.param)
     yield request.param
     THP.write_text(before)
-
-
-def killed() -> int:
-    """How often the kernel killed a program for want of memory."""
-    lines = Path("/proc/vmstat").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_killed() -> Iterator[None]:
-    before = killed()
-    yield
-    assert killed() == before
 
 
 def start(*command: object) -> "subprocess.Popen[str]":

@@ -477,12 +477,12 @@ class Run:
         faster."""
         spec = self._spec
         enter = self._tier.enter if placed and self._tier else None
-        # Tierscope's own programs may be where only this user may read.
-        own = program in (sys.executable, str(find_engine()))
-        as_nobody = spec.unprivileged and not own and os.geteuid() == 0
-        user = pwd.getpwnam(_NOBODY) if as_nobody else None
         if not spec.about and not enter:
             return None
+        user = None
+        # Tierscope's own programs may be where only this user may read.
+        if _becomes_nobody(spec) and program not in (sys.executable, str(find_engine())):
+            user = pwd.getpwnam(_NOBODY)
         parent = os.getpid()
         # A server that is asked to end leaves nothing behind.
         end = signal.SIGTERM if placed else signal.SIGKILL
@@ -598,31 +598,29 @@ def _tree(pid: int) -> list[int]:
     """
     found = [pid]
     for one in found:
-        for path in Path(f"/proc/{one}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # it has ended
-                found += map(int, path.read_text().split())
+        found += _children(one)
     return found if Path("/proc/thread-self/children").exists() else process_tree(pid)
 
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
     """Take in what is left of programs whose parents end, as of daemons, and end it at the end."""
-    before = _children()
+    before = {*_children(os.getpid())}
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         yield
     finally:
         _prctl(_PR_SET_CHILD_SUBREAPER, 0)
-        for pid in _children() - before:
+        for pid in {*_children(os.getpid())} - before:
             _end_orphan(pid)
 
 
-def _children() -> set[int]:
-    return {
-        int(pid)
-        for path in Path("/proc/self/task").glob("*/children")
-        for pid in path.read_text().split()
-    }
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # it has ended
+            found += map(int, path.read_text().split())
+    return found
 
 
 def _end_orphan(pid: int) -> None:
@@ -888,6 +886,11 @@ def _saved(spec: EffectSpec, scratch: Path) -> str | None:
     return name
 
 
+def _becomes_nobody(spec: EffectSpec) -> bool:
+    """Whether a program's commands run as another user."""
+    return spec.unprivileged and os.geteuid() == 0
+
+
 def _missing(spec: EffectSpec) -> str:
     """Return the program or package that is needed and not installed; empty: all are."""
     if packages := missing_python_packages(spec.python_packages):
@@ -915,7 +918,7 @@ def own_folder(spec: EffectSpec) -> Iterator[Path]:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_SH)
-            if spec.unprivileged and os.geteuid() == 0:
+            if _becomes_nobody(spec):
                 user = pwd.getpwnam(_NOBODY)
                 os.chown(folder, user.pw_uid, user.pw_gid)
             yield Path(folder)

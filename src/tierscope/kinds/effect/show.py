@@ -39,10 +39,10 @@ _ROW = 34
 _WIDTH = 380
 
 
-def heading(measurement: Measurement, figure: str) -> str:
+def heading(figure: str, metric: str) -> str:
     """Return how a figure is called: those that programs print have their own names, which may be
     those of metrics."""
-    return heading_of(figure) if metric_of(measurement, figure) == figure else figure
+    return heading_of(figure) if metric == figure else figure
 
 
 def change_text(ratio: float | None) -> str:
@@ -84,7 +84,7 @@ def _show_figures(console: Console, group: list[Measurement]) -> None:
             effect = against.get((str(m.pattern["placement"]), name))
             style = _STYLES[effect.verdict] if effect else ""
             cells = [
-                heading(group[0], name) if number == 0 else "",
+                heading(name, metric_of(group[0], name)) if number == 0 else "",
                 str(m.pattern["placement"]),
                 _median(m, name, factor, unit),
             ]
@@ -244,7 +244,8 @@ def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
         title=f"Change against {base}",
         subtitle=f"{known[0].command}; all intervals hold at once with 95%, pale: undecided",
         alt=" ".join(
-            f"{_heading(one)} under {one.placement}: {change_text(one.ratio)}, {one.verdict}."
+            f"{heading(one.figure, one.metric)} under {one.placement}: "
+            f"{change_text(one.ratio)}, {one.verdict}."
             for one in known
         ),
         spec=_spec(rows),
@@ -252,13 +253,9 @@ def _changes(group: list[Measurement], known: list[Effect]) -> Picture:
     )
 
 
-def _heading(one: Effect) -> str:
-    return heading_of(one.figure) if one.metric == one.figure else one.figure
-
-
 def _row(one: Effect) -> dict[str, Any]:
     low, middle, high = (100 * ((value or 1) - 1) for value in (one.low, one.ratio, one.high))
-    name = f"{_heading(one)}, {one.placement}"
+    name = f"{heading(one.figure, one.metric)}, {one.placement}"
     text = f"{change_text(one.ratio)} {one.verdict}"
     tip = f"{name}: {interval_text(one.low or 1, one.high or 1)}, {one.verdict}"
     return {
@@ -315,7 +312,7 @@ def summary_of(measured: list[Measurement]) -> str:
         return "programs: no difference between placements was found"
     most = max(decided, key=lambda one: abs((one.ratio or 1) - 1))
     return (
-        f"programs: {_heading(most)} {change_text(most.ratio)} "
+        f"programs: {heading(most.figure, most.metric)} {change_text(most.ratio)} "
         f"under {most.placement}, which is {most.verdict} than {most.base}"
     )
 
