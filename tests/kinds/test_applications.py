@@ -223,6 +223,9 @@ def test_parameters_and_size_are_set_and_named(here: Topology, tmp_path: Path) -
         ({"command": "true"}, "--app: .* has a program of its own"),
         ({"placement": "own=alloc:own pair:0:0"}, "--placement: own: mine has no rules of its own"),
         ({"placement": "own=alloc:own"}, "--placement: 'alloc:own' takes one pair"),
+        ({"placement": "half=room:node:99:1g"}, "half: node 99 does not exist or has no memory"),
+        ({"placement": "half=room:node:0"}, "'room:node:0' is not room:node:NODE:SIZE"),
+        ({"placement": "half=room:node:0:0%"}, "'0%' is out of range"),
     ],
 )
 def test_what_does_not_go_with_an_application_is_refused(

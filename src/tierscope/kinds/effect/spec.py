@@ -587,7 +587,8 @@ def _spec(
             f"{name}: CPUs {','.join(map(str, outside))} do not exist or may not be used",
         )
     with_memory = [node.number for node in topology.nodes if node.total_bytes]
-    lacking = sorted(set(settings.nodes) - set(with_memory))
+    smaller = [] if settings.room_node is None else [settings.room_node]
+    lacking = sorted({*settings.nodes, *smaller} - {*with_memory})
     if lacking:
         raise request.wrong(
             "placement",
