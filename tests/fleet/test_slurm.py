@@ -133,6 +133,7 @@ def test_a_step_beside_another_one_needs_overlap(slurm: Cluster, fake: None) -> 
     job = slurm.folder / "beside.sbatch"
     job.write_text(
         f"""#!/bin/bash
+export SLURM_PMIX_FENCE=tree
 srun --ntasks-per-node=1 --exclusive --cpus-per-task={os.cpu_count()} sleep 1000 &
 sleep 2
 srun --immediate=2 {options} {measure} waits

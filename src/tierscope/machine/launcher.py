@@ -19,6 +19,7 @@ _RECOVERY_OPTIONS = ("--enable-recovery", "--continuous", "recoverable", "contin
 are values of ``--runtime-options``."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 _OF_MPICH = "hydra_pmi_proxy"
+_FENCE = "where a rank crashed, set SLURM_PMIX_FENCE=tree"
 _PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
 _SCANCEL_S = 10.0
 _AGAIN = 'sleep 3; [ "$(cat /proc/$0/comm)" = "$1" ] && kill "$0"'
@@ -99,7 +100,7 @@ def _recovers() -> bool:
 
 def not_started() -> UserError:
     """Return what to say where MPI ended when it was to start; it said itself why."""
-    hint = f"; {_PMIX}" if "SLURM_STEP_ID" in os.environ else ""
+    hint = f"; {_PMIX}; {_FENCE}" if "SLURM_STEP_ID" in os.environ else ""
     return UserError(f"MPI could not start, and said why above{hint}", ExitCode.NOTHING_MEASURED)
 
 
