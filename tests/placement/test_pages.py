@@ -12,7 +12,7 @@ from fixture_machine import write
 
 from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.place.pages import bytes_by_node, mappings, nodes_of_pages, own_memory, process_tree
+from tierscope.place.pages import bytes_by_node, mappings, nodes_of_pages, process_tree
 
 NUMA_MAPS = """\
 55d0 default file=/usr/bin/a\\040program mapped=10 N0=10 kernelpagesize_kB=4
@@ -77,15 +77,3 @@ def test_the_name_of_a_process_may_look_like_its_fields(tmp_path: Path) -> None:
     write(tmp_path, "proc/5/stat", "5 (a) S 1 (x) S 4 5 5 0")
     write(tmp_path, "proc/6/stat", "6 (b) S 5 6 6 0")
     assert process_tree(4, Files(tmp_path)) == [4, 5, 6]
-
-
-def test_shared_memory_counts_once_for_a_program_and_its_children(tmp_path: Path) -> None:
-    shared = "7f00 default file=/dev/zero\\040(deleted) mapped={0} N0={0} kernelpagesize_kB=4"
-    for pid, own, mapped in ((7, 3, 100), (8, 5, 40)):
-        path = tmp_path / f"proc/{pid}/numa_maps"
-        path.parent.mkdir(parents=True)
-        path.write_text(
-            f"5500 default heap anon={own} N2={own} kernelpagesize_kB=4\n{shared.format(mapped)}\n"
-            "7fff default file=/usr/lib/libc.so.6 mapped=9 N0=9 kernelpagesize_kB=4\n"
-        )
-    assert own_memory([7, 8, 9], Files(tmp_path)) == {0: 100 * 4096, 2: 8 * 4096}

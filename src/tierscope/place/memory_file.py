@@ -16,6 +16,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.place import kernel
 from tierscope.place.pages import mappings
 from tierscope.place.policy import Policy, check_policy, kernel_mode
+from tierscope.place.shared_memory import resident
 from tierscope.place.weights import kernel_weights
 
 _NAME = re.compile(r"shm(key|id):(0x[0-9a-f]{1,8}|\d{1,10})", re.I)
@@ -37,13 +38,9 @@ class Attached(NamedTuple):
 
     def pages_with_data(self) -> list[int]:
         """Return the offsets of pages that are in memory."""
-        base = os.sysconf("SC_PAGESIZE")
-        found = (ctypes.c_ubyte * -(-self.size // base))()
-        if _libc.mincore(ctypes.c_void_p(self.start), ctypes.c_size_t(self.size), found):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-        step = self.page_bytes // base
-        return [at * base for at in range(0, len(found), step) if found[at] & 1]
+        in_memory = resident(self.start, self.size)
+        step = self.page_bytes // kernel.PAGE_BYTES
+        return [at * kernel.PAGE_BYTES for at in range(0, len(in_memory), step) if in_memory[at]]
 
 
 def is_segment(name: str) -> bool:
@@ -61,7 +58,7 @@ def attached(name: str, files: Files | None = None) -> Iterator[Attached]:
         raise UserError(f"'{name}' cannot be attached: {why}", ExitCode.SOMETHING_FAILED)
     try:
         own = [one.page_bytes for one in mappings(os.getpid()) if one.start == start]
-        yield Attached(start, size, own[0] if own else os.sysconf("SC_PAGESIZE"))
+        yield Attached(start, size, own[0] if own else kernel.PAGE_BYTES)
     finally:
         _libc.shmdt(ctypes.c_void_p(start))
 

@@ -87,25 +87,6 @@ def bytes_by_node(pid: int, heap_only: bool = False, files: Files | None = None)
     return dict(sorted(found.items()))
 
 
-def own_memory(pids: Sequence[int], files: Files | None = None) -> dict[int, int]:
-    """Return the bytes by node of heap, anonymous mappings and shared memory of processes.
-
-    What they share counts once, where it is at the same address, as after ``fork``. Processes that
-    this user may not look at are left out.
-    """
-    found: Counter[int] = Counter()
-    shared: dict[tuple[str, int], Counter[int]] = {}
-    for pid in pids:
-        for one in mappings_if_readable(pid, files):
-            amounts = Counter({node: count * one.page_bytes for node, count in one.pages.items()})
-            if one.anonymous:
-                found += amounts
-            elif one.shared_memory:
-                key = (one.file, one.start)
-                shared[key] = shared.get(key, Counter()) | amounts  # each maps what it touched
-    return dict(sorted(sum(shared.values(), found).items()))
-
-
 def nodes_of_pages(pid: int, addresses: Sequence[int]) -> list[int | None]:
     """Return the node of each page, None where no page is there (``move_pages`` as a query).
 

@@ -21,7 +21,8 @@ from tierscope.place.damon import tree
 from tierscope.place.damon.follow import Follower, MemoryEvent, Monitored, monitored, online
 from tierscope.place.damon.rules import Rules
 from tierscope.place.kernel import Kernel, KernelError
-from tierscope.place.pages import own_memory, process_tree
+from tierscope.place.pages import process_tree
+from tierscope.place.shared_memory import own_memory
 from tierscope.place.supervisor import Channel, Supervisor
 
 MODE = "/proc/sys/kernel/numa_balancing"

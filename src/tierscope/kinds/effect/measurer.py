@@ -70,8 +70,9 @@ from tierscope.place.huge_pages import huge_pages
 from tierscope.place.launch import Mechanism, decide, preloading, start
 from tierscope.place.look import Look
 from tierscope.place.nodes import format_list
-from tierscope.place.pages import own_memory, process_tree
+from tierscope.place.pages import process_tree
 from tierscope.place.policy import Policy
+from tierscope.place.shared_memory import own_memory
 from tierscope.place.weights import kernel_weights
 
 _LOGGED = re.compile(

@@ -1,0 +1,60 @@
+"""Memory that processes share: of recorded numa_maps, and of real processes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tierscope.machine.files import Files
+from tierscope.place.pages import bytes_by_node
+from tierscope.place.shared_memory import own_memory
+
+MIB = 1 << 20
+SHARES = f"""
+import mmap, os
+area = mmap.mmap(-1, {64 * MIB})
+if not os.fork():
+    for page in range({8 * MIB}, {40 * MIB}, mmap.PAGESIZE):
+        area[page] = 1
+    os._exit(0)
+os.wait()
+print("ready", flush=True)
+input()
+"""
+"""Has 32 MiB of 64 touched by a child that ends."""
+
+
+def test_shared_memory_counts_once_for_a_program_and_its_children(tmp_path: Path) -> None:
+    shared = "7f00 default file=/dev/zero\\040(deleted) mapped={0} N0={0} kernelpagesize_kB=4"
+    for pid, own, mapped in ((7, 3, 100), (8, 5, 40)):
+        path = tmp_path / f"proc/{pid}/numa_maps"
+        path.parent.mkdir(parents=True)
+        path.write_text(
+            f"5500 default heap anon={own} N2={own} kernelpagesize_kB=4\n{shared.format(mapped)}\n"
+            "7fff default file=/usr/lib/libc.so.6 mapped=9 N0=9 kernelpagesize_kB=4\n"
+        )
+    assert own_memory([7, 8, 9], Files(tmp_path)) == {0: 100 * 4096, 2: 8 * 4096}
+
+
+def test_pages_count_that_no_living_process_has_touched() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SHARES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            pid = program.pid
+            try:
+                links = [*Path(f"/proc/{pid}/map_files").iterdir()]
+                (zero,) = (one for one in links if "/dev/zero" in str(one.readlink()))
+                blocks = zero.stat().st_blocks
+            except PermissionError:
+                pytest.skip("/proc/PID/map_files may not be opened here")
+            mapped = sum(bytes_by_node(pid, heap_only=True).values())
+            seen = sum(own_memory([pid]).values()) - mapped
+            assert 32 * MIB <= seen < 33 * MIB
+            assert zero.stat().st_blocks == blocks, "the holes stay"
+            assert sum(own_memory([pid]).values()) - mapped == seen
+        finally:
+            program.communicate("\n")
