@@ -95,8 +95,8 @@ def in_rounds(state: RunState, seed: str, further: Further | None = None) -> Ite
     """
     order = random.Random(seed)  # noqa: S311  an order, no secret
     yield from time_series_steps(state)
-    yield from _in_turn(state, order)
     rounds = _Rounds(state, order)
+    yield from _in_turn(state, order, rounds)
     for _ in range(_MAX_ROUNDS):
         made = yield from rounds.make()
         # Where time ends before that, points are chosen by what there is.
@@ -157,14 +157,18 @@ def _rounds_of(state: RunState, names: Sequence[str]) -> Iterator[Step]:
                 return
 
 
-def _in_turn(state: RunState, order: random.Random) -> Iterator[Step]:
+def _in_turn(state: RunState, order: random.Random, others: "_Rounds") -> Iterator[Step]:
     """Make as many rounds as are asked for, each in random order, so that runs of the same round
     are near in time and none is always first.
 
-    A round that was cut is completed, so the repetitions of the same number belong together.
+    A round over the ``others`` is between two of them, so that both see the same drift of the
+    machine: figures predict what the rounds measure. A round that was cut is completed, so the
+    repetitions of the same number belong together.
     """
     asked = {name: state.specs[name].rounds() or 0 for name in state.open()}
     for number in range(max(asked.values(), default=0)):
+        if number:
+            yield from others.make()
         names = [name for name, rounds in asked.items() if rounds > number]
         order.shuffle(names)
         for name in names:
@@ -263,7 +267,11 @@ class _Rounds:
             whole = any(not one.interrupted for one in state.repetitions[name])
             return state.specs[name].one_repetition and whole
 
-        return [name for name in state.open() if not is_made(name)]
+        return [
+            name
+            for name in state.open()
+            if state.specs[name].rounds() is None and not is_made(name)
+        ]
 
     def _chosen(self, number: int) -> list[str]:
         """Return what is due; of what had all its repetitions, the half that is least precise."""
