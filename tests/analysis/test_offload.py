@@ -42,7 +42,7 @@ train_gpu_passes: 0.02 s
 train_host_step: 0.05 s
 train_storage_step: 1.0 s
 """
-RATES = {
+RATES = {name: Figure(metric="bandwidth", unit="B/s", estimate=rate) for name, rate in {
     "h2d": 50e9,
     "both": 48e9,
     "pageable": 10e9,
@@ -56,7 +56,7 @@ RATES = {
     "storage-mapped": 1.6e9,
     "storage-cufile": 2.5e9,
     "storage-both": 2e9,
-}
+}.items()}  # fmt: skip
 rates = st.floats(1e8, 1e11)
 
 
@@ -150,7 +150,8 @@ def test_a_run_gives_a_rate_for_each_name() -> None:
         ),
     ]
     run = type("Run", (), {"measurements": found})()
-    assert offload.figures_of(run) == {"h2d": 55e9, "both": 46e9, "pageable": 8e9, "storage": 2e9}
+    rates = {name: one.estimate for name, one in offload.figures_of(run).items()}
+    assert rates == {"h2d": 55e9, "both": 46e9, "pageable": 8e9, "storage": 2e9}
 
 
 def test_a_load_is_predicted_from_each_source_in_each_way() -> None:
@@ -168,7 +169,7 @@ def test_a_load_is_predicted_from_each_source_in_each_way() -> None:
 
 def test_the_whole_way_counts_where_it_was_measured() -> None:
     (row,) = offload.predictions(
-        {**RATES, "cache-staged": 32e9}, {"size": 1.6e9, "cache_staged": 0.04}
+        {**RATES, "cache-staged": bandwidth(32e9)}, {"size": 1.6e9, "cache_staged": 0.04}
     )
     assert (row.seconds, row.formula) == (0.05, "size / cache-staged")
 
@@ -189,13 +190,35 @@ def test_decoding_and_training_are_predicted_for_each_place() -> None:
 
 
 def test_nothing_is_faster_than_with_all_in_the_gpus_memory() -> None:
-    fast = {**RATES, "h2d": 1e15}
+    fast = {**RATES, "h2d": bandwidth(1e15)}
     found = {row.name: row.seconds for row in offload.predictions(fast, offload.facts_of(LLM))}
     assert found["decode_host"] == found["kv_host"] == found["decode_gpu"]
 
 
+def test_intervals_leave_a_prediction_between_two_times() -> None:
+    """By hand: each figure's end alone, added in quadrature."""
+    facts = {"size": 1e9, "cache_mmap": 0.1}
+    known = {
+        "pageable": (10e9, 8e9, 12.5e9),  # 100 ms, +25, -20
+        "cache-mapped": (8e9, 5e9, 10e9),  # 125 ms, +75, -25
+        "cache-touched": (10e9, 10e9, 10e9),
+        "h2d": (50e9, 1e9, 99e9),  # not of this time
+    }
+    figures = {
+        name: bandwidth(estimate).model_copy(update={"ci_low": low, "ci_high": high})
+        for name, (estimate, low, high) in known.items()
+    }
+    (row,) = offload.predictions(figures, facts)
+    less, more = (20**2 + 25**2) ** 0.5, (25**2 + 75**2) ** 0.5
+    assert row.within == pytest.approx((0.125 - less / 1e3, 0.125 + more / 1e3))
+    (row,) = offload.predictions({**figures, "pageable": bandwidth(10e9)}, facts)
+    assert row.within is None
+    (row,) = offload.predictions({**figures, "h2d": bandwidth(50e9)}, facts)
+    assert row.within
+
+
 def test_the_plan_measures_what_predictions_need() -> None:
-    named = dict.fromkeys((str(one.name) for one in predicting_plan("offload")), 1e9)
+    named = dict.fromkeys((str(one.name) for one in predicting_plan("offload")), bandwidth(1e9))
     memory = LOAD.replace("cache", "memory")
     for output in (LOAD, LLM, memory):
         assert offload.predictions(named, offload.facts_of(output))

@@ -11,12 +11,13 @@ The run has a measurement by each name of the plan ``offload`` of applications, 
 What a job prints are lines ``NAME: NUMBER UNIT``: figures and facts.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Figure, Measurement, Run
 
 _LAUNCH_BYTES = 256 << 10
 """Bytes of the copy inside the GPU, queued behind another one, whose time a small kernel takes,
@@ -37,6 +38,8 @@ class Predicted:
     """In words, with the names of the measurements it is made of."""
     seconds: float
     measured: float
+    within: tuple[float, float] | None = None
+    """Seconds between which the figures' intervals leave it; None where a figure has none."""
 
     @property
     def error(self) -> float:
@@ -106,22 +109,23 @@ def trained_from_host(passes: float, piece: float, pieces: int, slots: int, way:
     return passes + (pieces - slots + 1) * piece / way
 
 
-def figures_of(run: Run) -> dict[str, float]:
-    """Return bytes/s by the name of each measurement that has a figure.
+def figures_of(run: Run) -> dict[str, Figure]:
+    """Return the figure in bytes/s by the name of each measurement that has one.
 
     Of ``both`` it is that of the slower direction, of ``pageable`` that of the first copy: a model
     is copied once, from memory that no cache holds.
     """
     named = ((m.id.partition(".")[0], m) for m in run.measurements if m.has_figure)
-    return {name: rate for name, m in named if (rate := _rate(name, m)) is not None}
+    return {name: found for name, m in named if (found := _figure(name, m)) is not None}
 
 
-def _rate(name: str, m: Measurement) -> float | None:
+def _figure(name: str, m: Measurement) -> Figure | None:
     if name == "pageable":
-        return next((f.estimate for f in m.figures if f.metric == "first_copy_bandwidth"), None)
+        return next((f for f in m.figures if f.metric == "first_copy_bandwidth"), None)
     if name == "both":
-        return min((f.estimate for f in m.figures if f.part and f.metric == m.metric), default=None)
-    return m.estimate
+        ways = (f for f in m.figures if f.part and f.metric == m.metric)
+        return min(ways, key=lambda one: one.estimate, default=None)
+    return m.headline
 
 
 def facts_of(output: str) -> dict[str, float]:
@@ -129,11 +133,31 @@ def facts_of(output: str) -> dict[str, float]:
     return {name: float(number) for name, number, _ in _LINE.findall(output)}
 
 
-def predictions(rates: Mapping[str, float], facts: Mapping[str, float]) -> list[Predicted]:
+def predictions(figures: Mapping[str, Figure], facts: Mapping[str, float]) -> list[Predicted]:
     """Return a row for each time of a job that the measurements predict.
 
+    What the interval of each figure leaves open is added in quadrature, as of independent figures.
     Raises UserError where a job's time needs a measurement that the run lacks.
     """
+    rates = {name: one.estimate for name, one in figures.items()}
+    rows = [*_rows(rates, facts)]
+    shorter, longer = [0.0] * len(rows), [0.0] * len(rows)
+    for name, one in figures.items():
+        for end, far in ((one.ci_low, one.estimate / 2), (one.ci_high, 2 * one.estimate)):
+            for at, other in enumerate(_rows({**rates, name: end or far}, facts)):
+                change = other.seconds - rows[at].seconds
+                # Without an interval, nobody knows how far the true rate is.
+                left_open = change**2 if end or not change else math.inf
+                shorter[at] += left_open if change < 0 else 0.0
+                longer[at] += left_open if change > 0 else 0.0
+    return [
+        replace(row, within=(row.seconds - less**0.5, row.seconds + more**0.5))
+        if math.isfinite(less + more) else row
+        for row, less, more in zip(rows, shorter, longer, strict=True)
+    ]  # fmt: skip
+
+
+def _rows(rates: Mapping[str, float], facts: Mapping[str, float]) -> list[Predicted]:
     try:
         return [*_of_load(rates, facts), *_of_decoding(rates, facts), *_of_training(rates, facts)]
     except KeyError as error:

@@ -76,8 +76,9 @@ def beside(run: Run, prices: Prices | None = None) -> Beside | None:
         json={
             "applications": [_in_json(app, one) for app, group in named for one in group],
             "predictions": {
-                name: [{"name": one.name, "predicted_s": one.seconds, "measured_s": one.measured,
-                        "error": one.error, "from": one.formula} for one in rows]
+                name: [{"name": one.name, "predicted_s": one.seconds, "within_s": one.within,
+                        "measured_s": one.measured, "error": one.error, "from": one.formula}
+                       for one in rows]
                 for name, rows in found.items() if not isinstance(rows, str)
             },
         },
@@ -103,11 +104,15 @@ def _predictions(found: Mapping[str, list[Predicted] | str]) -> Iterator[str]:
             yield f"{name}: nothing is predicted: {rows}"
             continue
         for one in rows:
-            times = [_scaled(1e9 * seconds, "ns") for seconds in (one.seconds, one.measured)]
+            ends = " ({} to {})".format(*map(_time, one.within)) if one.within else ""
             yield (
-                f"{name}, {one.name}: predicted {times[0]}, measured {times[1]}, error "
-                f"{100 * one.error:+.1f}%: {one.formula}"
+                f"{name}, {one.name}: predicted {_time(one.seconds)}{ends}, measured "
+                f"{_time(one.measured)}, error {100 * one.error:+.1f}%: {one.formula}"
             )
+
+
+def _time(seconds: float) -> str:
+    return _scaled(1e9 * seconds, "ns")
 
 
 def _row(app: About, group: list[Answer], one: Answer, prices: Prices | None) -> list[str]:
