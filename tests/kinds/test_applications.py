@@ -322,22 +322,36 @@ def test_a_server_ends_with_a_tierscope_that_is_killed(
     tmp_path: Path, own_temporary_folder: Path
 ) -> None:
     path = served(tmp_path, client=[*PYTHON, "import time; time.sleep(60)"])
-    program = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
-    out = str(tmp_path / "run.jsonl")
-    command = [*program, "effect", "--app", str(path), "--rounds", "1", "--out", out]
-    environment = {**os.environ, "TMPDIR": str(own_temporary_folder)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: bool([*own_temporary_folder.glob("*/up")]), "the server runs")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    wait_until(lambda: not children_with(str(own_temporary_folder)), "the server has ended")
+    kill_once(tmp_path, own_temporary_folder, str(path), "*/up")
     (left,) = own_temporary_folder.glob("tierscope-effect-*")
     old = time.time() - 2 * measurer._NEW_S
     os.utime(left, (old, old))
     measurer.Measurer()
     assert not left.exists()
+
+
+def test_a_server_that_fills_a_database_ends_with_a_tierscope_that_is_killed(
+    tmp_path: Path,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="apps-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        kill_once(tmp_path, Path(folder), "postgres", "*/.s.PGSQL.5432")
+
+
+def kill_once(tmp_path: Path, folder: Path, app: str, there: str) -> None:
+    """Kill tierscope with an application once a file is there; return when all has ended."""
+    program = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
+    out = str(tmp_path / "run.jsonl")
+    command = [*program, "effect", "--app", app, "--rounds", "1", "--out", out]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: bool([*folder.glob(there)]), "the server runs")
+        assert children_with(str(folder))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    wait_until(lambda: not children_with(str(folder)), "the server has ended")
 
 
 def test_a_folder_that_is_used_stays(own_temporary_folder: Path, tmp_path: Path) -> None:
