@@ -5,17 +5,14 @@ mm/page_alloc.c, zone_watermark_ok, and mm/vmscan.c, node_unmapped_file_pages).
 """
 
 import contextlib
-import re
 from dataclasses import dataclass
 
 from tierscope.machine.files import Files
 from tierscope.machine.nodes import NODES
 from tierscope.model.errors import UserError
 from tierscope.place.kernel import PAGE_BYTES, Kernel
+from tierscope.place.zones import Zone, zones_of
 
-_ZONE = re.compile(r"^Node (\d+), zone +(\w+)$", re.MULTILINE)
-_PAGES = re.compile(r"^ *(?:pages )?(free|low|count:) +(\d+)$", re.MULTILINE)
-_PROTECTION = re.compile(r"protection: \(([\d, ]+)\)")
 PIECE = 2 << 20
 """Bytes of a huge page, on most machines."""
 _REFRESH = "/proc/sys/vm/stat_refresh"
@@ -53,8 +50,9 @@ def room(node: int, files: Files | None = None) -> Room:
     files = files or Files()
     info = files.fields(f"{NODES}/node{node}/meminfo")
     cache = info.get("Active(file)", 0) + info.get("Inactive(file)", 0) - info.get("Mapped", 0)
-    zones = _zones(files.text("/proc/zoneinfo") or "")
-    free, lists = (sum(zone[at] for zone in zones if zone[0] == node) for at in (1, 2))
+    zones = zones_of(node, files)
+    names = [zone.name for zone in zones]
+    free, lists = sum(_above(one, names) for one in zones), sum(one.lists for one in zones)
     return Room(
         info.get("MemTotal", 0),
         free * PAGE_BYTES,
@@ -79,25 +77,12 @@ def settled_room(node: int, kernel: Kernel) -> Room:
     return now
 
 
-def _zones(text: str) -> list[tuple[int, int, int]]:
-    """Return for each zone its node, its pages above watermark and reserve, and those in lists."""
-    headers = [*_ZONE.finditer(text)]
-    ends = [header.start() for header in headers[1:]] + [len(text)]
-    found = []
-    for header, end in zip(headers, ends, strict=True):
-        names = [other[2] for other in headers if other[1] == header[1]]
-        zone = text[header.end() : end]
-        pages: dict[str, int] = {}
-        for name, count in _PAGES.findall(zone):
-            pages[name] = pages.get(name, 0) + int(count)
-        protection = _PROTECTION.search(zone)
-        reserves = [int(one) for one in protection[1].split(",")] if protection else [0]
-        # A zone keeps a reserve from requests that a higher zone could serve.
-        highest = names.index(_MOVABLE) if _MOVABLE in names else len(reserves) - 1
-        reserve = reserves[min(highest, len(reserves) - 1)]
-        above = pages.get("free", 0) - pages.get("low", 0) - reserve
-        found.append((int(header[1]), max(0, above), pages.get("count:", 0)))
-    return found
+def _above(zone: Zone, names: list[str]) -> int:
+    """Return a zone's free pages above watermark and reserve; ``names`` are all of its node's."""
+    reserves = zone.reserves or (0,)
+    highest = names.index(_MOVABLE) if _MOVABLE in names else len(reserves) - 1
+    reserve = reserves[min(highest, len(reserves) - 1)]
+    return max(0, zone.pages.get("free", 0) - zone.pages.get("low", 0) - reserve)
 
 
 def _pieces(node: int, files: Files) -> int:

@@ -21,6 +21,7 @@ from tierscope.place.damon.rules import (
 from tierscope.place.features import FEATURES, missing
 from tierscope.place.kernel import PAGE_BYTES, Kernel, KernelError
 from tierscope.place.nodes import nodes_with_memory
+from tierscope.place.zones import zones_of
 
 _MEMORY = "/sys/devices/system/memory"
 KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
@@ -90,12 +91,12 @@ def _shared_blocks(kernel: Kernel, node: int) -> set[int]:
 
 def _in_zones(kernel: Kernel, node: int, block: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the parts of a block that a node's zones span; all of it where these are unknown."""
-    zones = _zones(kernel, node)
+    zones = zones_of(node, kernel)
     if not zones:
         return [block]
     found = []
     for zone in zones:
-        first, count = zone.get("start_pfn:", 0), zone.get("spanned", 0)
+        first, count = zone.pages.get("start_pfn", 0), zone.pages.get("spanned", 0)
         start = max(block[0], first * PAGE_BYTES)
         end = min(block[1], (first + count) * PAGE_BYTES)
         if start < end:
@@ -130,24 +131,9 @@ def used(kernel: Kernel) -> dict[int, int]:
 
 def free_and_low(kernel: Kernel, node: int) -> tuple[int, int]:
     """Return a node's free bytes, and those below which the kernel reclaims (low watermarks)."""
-    zones = _zones(kernel, node)
-    free, low = (sum(zone.get(name, 0) for zone in zones) for name in ("free", "low"))
+    zones = zones_of(node, kernel)
+    free, low = (sum(zone.pages.get(name, 0) for zone in zones) for name in ("free", "low"))
     return free * PAGE_BYTES, low * PAGE_BYTES
-
-
-def _zones(kernel: Kernel, node: int) -> list[dict[str, int]]:
-    """Return the numbers of pages of each of a node's zones, by name."""
-    found: list[dict[str, int]] = []
-    here = False
-    for line in (kernel.text("/proc/zoneinfo") or "").splitlines():
-        words = line.replace(",", " ").split()
-        if words[:1] == ["Node"]:
-            here = int(words[1]) == node and words[2:3] == ["zone"]
-            if here:
-                found.append({})
-        elif here and len(words) >= 2 and words[-1].isdigit():
-            found[-1].setdefault(words[-2], int(words[-1]))
-    return found
 
 
 class FeatureError(KernelError):
