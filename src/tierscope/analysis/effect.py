@@ -30,7 +30,7 @@ class Landing:
 
     look: Look
     share: dict[int, float]
-    """Bytes of anonymous memory by node."""
+    """Bytes of anonymous and shared memory by node."""
     asked: dict[int, float] | None
     """The share that the policy asks for; None where it leaves that open."""
     tolerance: float
@@ -66,7 +66,7 @@ class Watched:
     @property
     def largest(self) -> Look | None:
         """The look at which it had most memory; None where it ended before one."""
-        return max(self.looks, key=lambda one: one.anonymous_bytes, default=None)
+        return max(self.looks, key=lambda one: one.total_bytes, default=None)
 
 
 def landing(watched: Watched) -> Landing | None:
@@ -77,9 +77,9 @@ def landing(watched: Watched) -> Landing | None:
     what else takes steps.
     """
     look, policy = watched.largest, watched.policy
-    if policy is None or look is None or not look.anonymous_bytes:
+    if policy is None or look is None or not look.total_bytes:
         return None
-    total = look.anonymous_bytes
+    total = look.total_bytes
     share = {node: count / total for node, count in look.bytes_by_node.items()}
     off_nodes = sum(part for node, part in share.items() if node not in policy.nodes)
     steps = {

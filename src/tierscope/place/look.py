@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tierscope.machine.files import Files
 from tierscope.place.pages import mappings_if_readable, process_tree
+from tierscope.place.shared_memory import memory_of
 
 _FIRST_S, _LONGEST_S = 0.01, 0.5
 """Times between looks: short programs are seen, too, and long ones are not disturbed."""
@@ -19,16 +20,16 @@ class Look:
     time_s: float
     """Since the program began."""
     bytes_by_node: dict[int, int]
-    """Anonymous memory: heap, what is mapped without a file, and stacks."""
+    """Heap, what is mapped without a file, stacks and shared memory."""
     file_bytes_by_node: dict[int, int]
-    """Files, among them the program itself and what others had read before."""
+    """Other files, among them the program itself and what others had read before."""
     processes: int
     threads: int
     huge_bytes: int = 0
     """Anonymous memory in transparent huge pages, in bytes."""
 
     @property
-    def anonymous_bytes(self) -> int:
+    def total_bytes(self) -> int:
         """On all nodes together."""
         return sum(self.bytes_by_node.values())
 
@@ -36,26 +37,25 @@ class Look:
 def look_at(pid: int, time_s: float, files: Files | None = None) -> Look | None:
     """Look at a process and its descendants; None where nothing is mapped any more."""
     files = files or Files()
-    anonymous: Counter[int] = Counter()
-    file_backed: Counter[int] = Counter()
-    processes = threads = huge = 0
-    for number in process_tree(pid, files):
-        found = mappings_if_readable(number, files)
-        if not found:
-            continue
-        processes += 1
-        threads += len(files.names(f"/proc/{number}/task"))
-        huge += _huge_bytes(number, files)
-        for mapping in found:
-            into = file_backed if mapping.file else anonymous
-            for node, pages in mapping.pages.items():
-                into[node] += pages * mapping.page_bytes
-    if not processes:
+    found = {
+        number: mapped
+        for number in process_tree(pid, files)
+        if (mapped := mappings_if_readable(number, files))
+    }
+    if not found:
         return None
+    file_backed: Counter[int] = Counter()
+    for one in (one for mapped in found.values() for one in mapped):
+        if one.file and not one.shared_memory:
+            file_backed += one.bytes_by_node
     return Look(
-        time_s, dict(sorted(anonymous.items())), dict(sorted(file_backed.items())), processes,
-        threads, huge,
-    )  # fmt: skip
+        time_s=time_s,
+        bytes_by_node=memory_of(found, files),
+        file_bytes_by_node=dict(sorted(file_backed.items())),
+        processes=len(found),
+        threads=sum(len(files.names(f"/proc/{number}/task")) for number in found),
+        huge_bytes=sum(_huge_bytes(number, files) for number in found),
+    )
 
 
 def looks(pid: int, ended: Callable[[float], bool]) -> Iterator[Look]:

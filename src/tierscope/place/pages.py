@@ -53,6 +53,11 @@ class Mapping:
     """Pages by node."""
 
     @property
+    def bytes_by_node(self) -> Counter[int]:
+        """Its pages, in bytes."""
+        return Counter({node: count * self.page_bytes for node, count in self.pages.items()})
+
+    @property
     def shared_memory(self) -> bool:
         """Whether processes share it: mmap's, System V's, POSIX's (/dev/shm) or memfd's."""
         return self.file.startswith(_SHARED_MEMORY)
@@ -82,8 +87,7 @@ def bytes_by_node(pid: int, heap_only: bool = False, files: Files | None = None)
     found: Counter[int] = Counter()
     for mapping in mappings(pid, files):
         if mapping.anonymous or not heap_only:
-            for node, pages in mapping.pages.items():
-                found[node] += pages * mapping.page_bytes
+            found += mapping.bytes_by_node
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,4 @@
-"""Memory that processes share, with the pages that only processes which have ended have touched."""
+"""Memory of a program, with pages of its shared memory that no living process has touched."""
 
 import contextlib
 import ctypes
@@ -6,42 +6,50 @@ import mmap
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tierscope.machine.files import Files
 from tierscope.place.kernel import PAGE_BYTES
+from tierscope.place.pages import Mapping as Mapped
 from tierscope.place.pages import mappings, mappings_if_readable
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def own_memory(pids: Sequence[int], files: Files | None = None) -> dict[int, int]:
-    """Return the bytes by node of heap, anonymous mappings and shared memory of processes.
+    """Return the bytes by node of anonymous and shared memory of processes.
 
-    What they share counts once, where it is at the same address, as after ``fork``. A page that no
-    living process has touched counts where /proc/PID/map_files may be opened (CAP_SYS_ADMIN, or
-    CAP_CHECKPOINT_RESTORE from Linux 5.9 on). Processes that this user may not look at are left
-    out.
+    Processes that this user may not look at are left out.
     """
     files = files or Files()
-    found: Counter[int] = Counter()
+    return memory_of({pid: mappings_if_readable(pid, files) for pid in pids}, files)
+
+
+def memory_of(found: Mapping[int, Sequence[Mapped]], files: Files) -> dict[int, int]:
+    """Return the same of processes whose mappings are known, by their ids.
+
+    What they share counts once, where it is at the same address, as after ``fork``. A page of it
+    that no living process has touched counts where /proc/PID/map_files may be opened
+    (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE from Linux 5.9 on).
+    """
+    whole: Counter[int] = Counter()
     shared: dict[tuple[str, int], Counter[int]] = {}
     owners: dict[tuple[str, int], int] = {}
-    for pid in pids:
-        for one in mappings_if_readable(pid, files):
-            amounts = Counter({node: count * one.page_bytes for node, count in one.pages.items()})
-            if one.anonymous:
-                found += amounts
-            elif one.shared_memory:
-                key = (one.file, one.start)
-                shared[key] = shared.get(key, Counter()) | amounts  # each maps what it touched
-                owners.setdefault(key, pid)
+    for pid, one in ((pid, one) for pid, mapped in found.items() for one in mapped):
+        if not one.file:
+            whole += one.bytes_by_node
+        elif one.shared_memory:
+            key = (one.file, one.start)
+            shared[key] = (
+                shared.get(key, Counter()) | one.bytes_by_node
+            )  # each maps what it touched
+            owners.setdefault(key, pid)
     for key, touched in shared.items():
         with contextlib.suppress(OSError, ValueError):
             touched |= _all_pages(owners[key], key[1], sum(touched.values()), files)
-        found += touched
-    return dict(sorted(found.items()))
+        whole += touched
+    return dict(sorted(whole.items()))
 
 
 def resident(start: int, size: int) -> bytes:
@@ -75,9 +83,9 @@ def _all_pages(pid: int, start: int, touched: int, files: Files) -> Counter[int]
                 # A read maps the page; a hole would get one by it.
                 area[run.start() * PAGE_BYTES : run.end() * PAGE_BYTES : PAGE_BYTES]
             (mapped,) = (one for one in mappings(os.getpid()) if one.start == own)
+            return mapped.bytes_by_node
     finally:
         os.close(descriptor)
-    return Counter({node: count * mapped.page_bytes for node, count in mapped.pages.items()})
 
 
 def _range(pid: int, start: int, files: Files) -> tuple[int, int]:

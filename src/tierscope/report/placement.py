@@ -54,7 +54,7 @@ def live_looks() -> Iterator[Callable[[Look], None]]:
 
 def _line(look: Look) -> str:
     nodes = "  ".join(
-        f"node {node} {size_text(count)} {_percent(count / (look.anonymous_bytes or 1))}"
+        f"node {node} {size_text(count)} {_percent(count / (look.total_bytes or 1))}"
         for node, count in look.bytes_by_node.items()
     )
     return f"{look.time_s:.1f} s  {nodes}"
@@ -69,7 +69,7 @@ def show_watched(console: Console, watched: Watched) -> None:
     judged = landing(watched)
     title(console, f"Pages of '{watched.command[0]}', {watched.policy or 'no policy of its own'}")
     table = new_table("node", "memory", "share", "asked", "files")
-    total = look.anonymous_bytes or 1
+    total = look.total_bytes or 1
     asked = (judged and judged.asked) or {}
     for node in sorted({*look.bytes_by_node, *look.file_bytes_by_node, *asked}):
         held = look.bytes_by_node.get(node, 0)
@@ -81,7 +81,7 @@ def show_watched(console: Console, watched: Watched) -> None:
         console,
         f"At its largest, {look.time_s:.1f} s after it began: {look.processes} "
         f"process{'' if look.processes == 1 else 'es'}, "
-        f"{counted(look.threads, 'thread')}. Memory: heap, other anonymous memory, stacks.",
+        f"{counted(look.threads, 'thread')}. Memory: anonymous (heap, stacks) and shared.",
     )
     if judged:
         note(console, verdict(judged))
