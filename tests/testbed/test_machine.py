@@ -25,6 +25,7 @@ def test_the_machines_that_documents_speak_of_are_there() -> None:
             "memory-side-cache",
             "newest-kernel",
             "no-thp",
+            "nvdimm-node",
             "old-kernel",
             "one-node",
             "sixteen-nodes",
