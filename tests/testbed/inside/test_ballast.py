@@ -12,9 +12,9 @@ import pytest
 
 from tierscope.place.ballast import MIB, NAME, Held, ballast, tolerance
 from tierscope.place.launch import start
-from tierscope.place.pages import own_memory
 from tierscope.place.policy import Policy
 from tierscope.place.room import room
+from tierscope.place.shared_memory import own_memory
 from waiting import wait_until
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("nothing_is_killed")]
