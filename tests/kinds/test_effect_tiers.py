@@ -7,7 +7,7 @@ import pytest
 
 from kinds.test_effect import Fake, programs_of, run, runs_of
 from placement.fake_kernel import FakeKernel, snapshot
-from tierscope.kinds.effect import spec
+from tierscope.kinds.effect import measurer, spec
 from tierscope.kinds.effect.spec import Settings, parse_placements
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
@@ -31,12 +31,14 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
 
 
 def program(kernel: FakeKernel) -> str:
-    """A program that says what is on while it runs, and has the kernel migrate 1 MiB."""
+    """A program that says what is on while it runs, and has the kernel migrate 1 MiB, of which
+    NUMA balancing has half."""
     root, vmstat = kernel.root, f"{kernel.root}/proc/vmstat"
     return (
         f'sh -c "echo kdamonds $(cat {root}{KDAMONDS}/nr_kdamonds); '
         f"echo balancing $(cat {root}/proc/sys/kernel/numa_balancing); "
-        f'read name pages < {vmstat}; echo pgmigrate_success $((pages + 256)) > {vmstat}"'
+        f"read name pages < {vmstat}; {{ echo pgmigrate_success $((pages + 256)); "
+        f'echo numa_pages_migrated $((pages / 2 + 128)); }} > {vmstat}"'
     )
 
 
@@ -48,7 +50,7 @@ def test_damon_and_numa_balancing_are_compared_and_undone_after_each_run(
 ) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
-    (Path(kernel.root) / "proc/vmstat").write_text("pgmigrate_success 7\n")
+    (Path(kernel.root) / "proc/vmstat").write_text("pgmigrate_success 8\nnuma_pages_migrated 4\n")
     before = snapshot(Path(kernel.root))
     outcome = run(
         here, tmp_path, program(kernel), metric=METRICS,
@@ -61,7 +63,7 @@ def test_damon_and_numa_balancing_are_compared_and_undone_after_each_run(
     }
     assert seen == {"as-found": {(0, 0)}, "damon": {(2, 0)}, "own": {(1, 0)}, "kernel": {(0, 2)}}
     migrated = [{one.migrated_bytes for one in programs_of(m)} for m in outcome.run.measurements]
-    assert migrated == [{None}, {MIB}, {MIB}, {MIB}]
+    assert migrated == [{None}, {MIB}, {MIB}, {MIB / 2}]
     after = snapshot(Path(kernel.root))
     assert {name for name in after if after[name] != before[name]} == {"proc/vmstat"}
     assert after.keys() == before.keys()
@@ -100,6 +102,15 @@ def test_a_signal_in_the_middle_of_a_run_leaves_no_tiering(
     )
     assert outcome.exit_code is ExitCode.INTERRUPTED
     assert snapshot(Path(kernel.root)) == before
+
+
+def test_rules_that_place_nothing_on_the_slow_node_are_named() -> None:
+    own = Settings(alloc="arena slow 2;size >= 4M -> slow", pairs=["0:2"])
+    (said,) = measurer._empty_slow_node(own, {0: 64 * MIB})
+    assert said.startswith("in at least one run, memory was not on node 2: the application's rules")
+    assert [*measurer._empty_slow_node(own, {0: 64 * MIB, 2: MIB})] == []
+    assert [*measurer._empty_slow_node(own, {})] == [], "nothing was seen"
+    assert [*measurer._empty_slow_node(Settings(tier="hmsdk", pairs=["0:2"]), {0: MIB})] == []
 
 
 @pytest.mark.parametrize("obstacle", ["rights", "damon"])

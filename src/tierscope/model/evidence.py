@@ -241,8 +241,9 @@ class ProgramRun(Model):
     weights: list[Count] | None = None
     """Weights that applied, of ``weighted``, in the order of the placement's nodes."""
     migrated_bytes: Count | None = None
-    """Bytes that the kernel moved between nodes of the whole machine; None where nothing is there
-    to move them: without tiering, of a command that is no application."""
+    """Bytes that the kernel moved between nodes of the whole machine while the program ran; under
+    DAMON's rules all that it migrated, in compaction, too. None without tiering, of a command that
+    is no application."""
     sites: list[AllocationSite] | None = None
     """The functions that allocate most, the largest first; None where they were not counted."""
     facts: dict[str, Amount] | None = None

@@ -71,6 +71,13 @@ def moved(kernel: Kernel) -> tuple[int, int]:
     return counters.get("pgpromote_success", 0), demoted
 
 
+def between_nodes(kernel: Kernel) -> int:
+    """Return the pages that NUMA balancing and reclaim have migrated to other nodes since boot;
+    promoted ones are among NUMA balancing's."""
+    balanced = kernel.fields("/proc/vmstat").get("numa_pages_migrated", 0)
+    return balanced + moved(kernel)[1]
+
+
 def why_nothing_moves(kernel: Kernel) -> list[str]:
     """Return what keeps NUMA balancing and reclaim from moving pages between tiers."""
     found = []

@@ -40,7 +40,6 @@ from tierscope.kinds.effect.spec import (
     Settings,
     Tiered,
     UnplaceableError,
-    kernel_here,
     migrated_bytes,
     tiered,
 )
@@ -236,6 +235,17 @@ def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
     return ""
 
 
+def _empty_slow_node(settings: Settings, bytes_by_node: dict[int, int]) -> Iterator[str]:
+    """Say where an application's own rules placed nothing on their slow node."""
+    for pair in settings.pairs if settings.alloc and bytes_by_node else []:
+        slow = pair.partition(":")[2]
+        if not bytes_by_node.get(int(slow)):
+            yield (
+                f"{NOT_HELD} not on node {slow}: the application's rules place blocks of other "
+                "sizes there"
+            )
+
+
 class ProgramError(Exception):
     """A run that gives no figure."""
 
@@ -291,7 +301,7 @@ class Run:
         self._traffic = traffic
         self._room = room
         self._held = contextlib.ExitStack()
-        """The ballast."""
+        """Ballast and tiering."""
         self._notes: list[str] = []
         self._spec = spec
         self._scratch = scratch
@@ -303,6 +313,7 @@ class Run:
         self._threads = 0
         self._placed = Placed()
         self._tier: Tiered | None = None
+        self._migrated_before = 0
         self._kill_at = float("inf")
 
     def interrupt(self) -> None:
@@ -325,16 +336,8 @@ class Run:
         Raises ProgramError where it fails or takes too long, UserError or UnplaceableError where
         it cannot be placed.
         """
-        before = migrated_bytes(kernel_here())
-        with tiered(self._spec.settings) as self._tier:
-            with _adopting() if self._spec.about else contextlib.nullcontext():
-                ran = self._finish()
-            if self._tier:
-                ran.migrated = self._tier.migrated_bytes()
-                ran.notes = [*ran.notes, *self._tier.notes()]
-            elif self._spec.about:
-                ran.migrated = migrated_bytes(kernel_here()) - before
-        return ran
+        with _adopting() if self._spec.about else contextlib.nullcontext():
+            return self._finish()
 
     def _finish(self) -> Ran:
         try:
@@ -347,6 +350,11 @@ class Run:
             raise
         else:
             self._kill()  # what it left running, too
+            migrated = self._migrated() - self._migrated_before
+            if self._tier:
+                ran.notes = [*ran.notes, *self._tier.notes(migrated)]
+            if self._tier or self._spec.about:
+                ran.migrated = migrated
             self._carry_out("tear_down")
             return ran
         finally:
@@ -362,10 +370,15 @@ class Run:
         drift = held.drift()
         self._notes += [drift] if drift else []
 
+    def _migrated(self) -> int:
+        return migrated_bytes(by_damon=bool(self._tier and self._tier.by_damon))
+
     def _run_through(self) -> Ran:
         spec = self._spec
         self._carry_out("set_up")
-        self._make_room()
+        self._make_room()  # before tiering, which would demote the page cache that is in its way
+        self._tier = self._held.enter_context(tiered(spec.settings))
+        self._migrated_before = self._migrated()
         others = Watch()
         program, began = self._start("program", spec.program, spec.settings)
         waited = program
@@ -799,7 +812,7 @@ def _repetition_of(
         others_cpus=ran.others.cpus,
         other=ran.others.name or None,
     )
-    notes = [*ran.placed.notes, *ran.notes]
+    notes = [*ran.placed.notes, *ran.notes, *_empty_slow_node(spec.settings, ran.bytes_by_node)]
     stray = not_held(ran.placed, ran.bytes_by_node, ran.threads)
     # Tiering is there to move it, and rules to have parts of it elsewhere.
     if stray and not spec.settings.tier and not spec.settings.alloc:

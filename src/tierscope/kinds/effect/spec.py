@@ -30,7 +30,7 @@ from tierscope.place.nodes import Selection, is_selection, select_nodes
 from tierscope.place.policy import MODES, Mode, Policy
 from tierscope.place.tier_look import look
 from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
-from tierscope.place.tiering import Session, warnings, why_nothing_moves
+from tierscope.place.tiering import Session, between_nodes, warnings, why_nothing_moves
 from tierscope.plans import grammar
 from tierscope.plans.axes import checked, parsed
 from tierscope.plans.gpu import flag
@@ -309,23 +309,19 @@ class Tiered:
     def __init__(self, kernel: Kernel, session: Session) -> None:
         self._kernel = kernel
         self._session = session
-        self._before = migrated_bytes(kernel)
+        self.by_damon = session.rules is not None
+        """Rules move pages, not NUMA balancing and reclaim."""
 
     def enter(self) -> None:
         """Enter the cgroup whose pages move; tiering of the whole machine has none."""
         if self._session.cgroup:
             cgroups.enter(self._kernel, self._session.cgroup)
 
-    def migrated_bytes(self) -> int:
-        """Return what the kernel has migrated between nodes since it began."""
-        return migrated_bytes(self._kernel) - self._before
-
-    def notes(self) -> list[str]:
-        """Return notes: conflicting settings, and why no pages moved."""
-        by_damon = self._session.rules is not None
-        found = warnings(self._kernel, by_damon)
-        if not self.migrated_bytes():
-            reasons = self._damons_reasons() if by_damon else why_nothing_moves(self._kernel)
+    def notes(self, migrated: int) -> list[str]:
+        """Return notes: conflicting settings, and why no pages ``migrated``."""
+        found = warnings(self._kernel, self.by_damon)
+        if not migrated:
+            reasons = self._damons_reasons() if self.by_damon else why_nothing_moves(self._kernel)
             found += [f"{NOTHING_MOVED}: {reason}" for reason in reasons]
         return found
 
@@ -336,9 +332,16 @@ class Tiered:
         return list(dict.fromkeys(reason for move in seen.moves for reason in move.reasons))
 
 
-def migrated_bytes(kernel: Kernel) -> int:
-    """Return what the kernel has migrated so far, on the whole machine."""
-    return PAGE_BYTES * kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+def migrated_bytes(by_damon: bool) -> int:
+    """Return what the kernel has migrated between nodes so far, on the whole machine.
+
+    NUMA balancing and reclaim count such pages. DAMON's own counters are wrong on older kernels, so
+    under its rules all pages count that were migrated, those too that compaction moved.
+    """
+    kernel = kernel_here()
+    if by_damon:
+        return PAGE_BYTES * kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+    return PAGE_BYTES * between_nodes(kernel)
 
 
 def kernel_here() -> Kernel:
@@ -657,7 +660,7 @@ def _with_own_rules(
     lines = [checked(request, "set", filled, line, values) for line in asked.rules.splitlines()]
     rules = ";".join(filter(None, map(str.strip, lines)))
     checked(request, "placement", check_rules, rules)
-    return settings.model_copy(update={"alloc": rules, "pairs": []})
+    return settings.model_copy(update={"alloc": rules})
 
 
 def _directory(text: str) -> str:
