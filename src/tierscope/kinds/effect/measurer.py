@@ -336,7 +336,7 @@ class Run:
         Raises ProgramError where it fails or takes too long, UserError or UnplaceableError where
         it cannot be placed.
         """
-        with _adopting() if self._spec.about else contextlib.nullcontext():
+        with self._held, _adopting() if self._spec.about else contextlib.nullcontext():
             return self._finish()
 
     def _finish(self) -> Ran:
@@ -359,7 +359,6 @@ class Run:
             return ran
         finally:
             self._kill()
-            self._held.close()
 
     def _make_room(self) -> None:
         """Leave the program so much of its fast node as it is to have; raises UserError."""
