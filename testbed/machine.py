@@ -154,8 +154,8 @@ class Cxl:
 
 @dataclass(frozen=True)
 class Pmem:
-    """An NVDIMM: in the guest an ext4 file system with DAX at /mnt/pmem, or memory of its node where
-    the kernel's arguments have testbed.nvdimm=memory."""
+    """An NVDIMM: in the guest an ext4 file system with DAX at /mnt/pmem, or memory of its node
+    where the kernel's arguments have testbed.nvdimm=memory."""
 
     memory: Annotated[int, size]
     node: Annotated[int, number]
