@@ -117,6 +117,16 @@ def mappings_if_readable(pid: int, files: Files | None = None) -> list[Mapping]:
     return []
 
 
+def extents(pid: int, files: Files) -> dict[int, tuple[int, int]]:
+    """Return the end of each mapping and its offset in its file, by its start."""
+    found = {}
+    for line in (files.text(f"/proc/{pid}/maps") or "").splitlines():
+        addresses, _, offset, *_ = line.split()
+        start, _, end = addresses.partition("-")
+        found[int(start, 16)] = int(end, 16), int(offset, 16)
+    return found
+
+
 def process_tree(pid: int, files: Files | None = None) -> list[int]:
     """Return a process and all that descends from it, as far as their parents are alive."""
     files = files or Files()
@@ -201,7 +211,7 @@ def move(
     files = Files()
     began = _began(pid, files)
     found = [one for one in mappings(pid, files) if any(node in one.pages for node in sources)]
-    ends = _ends(pid, files)
+    ends = {start: end for start, (end, _) in extents(pid, files).items()}
     whole = sum(one.pages.get(node, 0) * one.page_bytes for one in found for node in sources)
     moved, begun = Moved(), time.monotonic()
     for addresses, page_bytes in _batches(found, ends):
@@ -230,15 +240,6 @@ def _batches(found: list[Mapping], ends: dict[int, int]) -> Iterator[tuple[range
         for start in range(one.start, ends.get(one.start, one.start), _BATCH):
             end = min(start + _BATCH, ends[one.start])
             yield range(start, end, one.page_bytes), one.page_bytes
-
-
-def _ends(pid: int, files: Files) -> dict[int, int]:
-    """Return the end of each mapping by its start."""
-    found = {}
-    for line in (files.text(f"/proc/{pid}/maps") or "").splitlines():
-        start, _, end = line.partition(" ")[0].partition("-")
-        found[int(start, 16)] = int(end, 16)
-    return found
 
 
 def _move_batch(

@@ -12,9 +12,11 @@ from pathlib import Path
 from tierscope.machine.files import Files
 from tierscope.place.kernel import PAGE_BYTES
 from tierscope.place.pages import Mapping as Mapped
-from tierscope.place.pages import mappings, mappings_if_readable
+from tierscope.place.pages import extents, mappings, mappings_if_readable
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_MADV_POPULATE_READ = 22
+_LOWEST_BIT = bytes(value & 1 for value in range(256))
 
 
 def own_memory(pids: Sequence[int], files: Files | None = None) -> dict[int, int]:
@@ -41,12 +43,11 @@ def memory_of(found: Mapping[int, Sequence[Mapped]], files: Files) -> dict[int, 
             whole += one.bytes_by_node
         elif one.shared_memory:
             key = (one.file, one.start)
-            shared[key] = (
-                shared.get(key, Counter()) | one.bytes_by_node
-            )  # each maps what it touched
+            # Each of them maps what it touched itself.
+            shared[key] = shared.get(key, Counter()) | one.bytes_by_node
             owners.setdefault(key, pid)
     for key, touched in shared.items():
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, KeyError):
             touched |= _all_pages(owners[key], key[1], sum(touched.values()), files)
         whole += touched
     return dict(sorted(whole.items()))
@@ -61,15 +62,16 @@ def resident(start: int, size: int) -> bytes:
     if _libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(size), found):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return bytes(page & 1 for page in found.raw)
+    return found.raw.translate(_LOWEST_BIT)
 
 
 def _all_pages(pid: int, start: int, touched: int, files: Files) -> Counter[int]:
     """Return the bytes by node of a mapping's pages, those in the page tables of no process, too.
 
-    Nothing where there are no more than the ``touched`` bytes. Raises OSError.
+    Nothing where there are no more than the ``touched`` bytes. Raises OSError, also before Linux
+    5.14, and KeyError where nothing is mapped at ``start`` any more.
     """
-    end, offset = _range(pid, start, files)
+    end, offset = extents(pid, files)[start]
     path = f"{files.root}/proc/{pid}/map_files/{start:x}-{end:x}"
     if Path(path).stat().st_blocks * 512 <= touched:
         return Counter()
@@ -80,20 +82,10 @@ def _all_pages(pid: int, start: int, touched: int, files: Files) -> Counter[int]
             area.madvise(mmap.MADV_SEQUENTIAL)
             own = ctypes.addressof(ctypes.c_char.from_buffer(area))
             for run in re.finditer(b"\x01+", resident(own, len(area))):
-                # A read maps the page; a hole would get one by it.
-                area[run.start() * PAGE_BYTES : run.end() * PAGE_BYTES : PAGE_BYTES]
-            (mapped,) = (one for one in mappings(os.getpid()) if one.start == own)
-            return mapped.bytes_by_node
+                # Holes would get pages by it. A read of our own would end in SIGBUS where the file
+                # has become shorter meanwhile.
+                first, last = (at * PAGE_BYTES for at in run.span())
+                area.madvise(_MADV_POPULATE_READ, first, last - first)
+            return next(one.bytes_by_node for one in mappings(os.getpid()) if one.start == own)
     finally:
         os.close(descriptor)
-
-
-def _range(pid: int, start: int, files: Files) -> tuple[int, int]:
-    """Return the end of a mapping, and its offset in its file; raises ValueError where there is
-    none."""
-    for line in (files.text(f"/proc/{pid}/maps") or "").splitlines():
-        addresses, _, offset, *_ = line.split()
-        first, _, end = addresses.partition("-")
-        if int(first, 16) == start:
-            return int(end, 16), int(offset, 16)
-    raise ValueError(f"nothing is mapped at {start:#x}")

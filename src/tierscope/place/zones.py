@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from tierscope.machine.files import Files
 
 _ZONE = re.compile(r"Node (\d+), zone +(\w+)")
+_COUNT = re.compile(r"(\w+):? +(\d+)$")
 _RESERVES = re.compile(r"protection: \(([\d, ]+)\)")
 
 
@@ -31,14 +32,13 @@ def zones_of(node: int, files: Files) -> list[Zone]:
         if header := _ZONE.match(line):
             here = int(header[1]) == node
             found += [Zone(header[2])] if here else []
-        elif not here or not line.strip():
+        elif not here:
             continue
         elif reserves := _RESERVES.search(line):
             found[-1].reserves = tuple(map(int, reserves[1].split(",")))
-        else:
-            *_, name, count = ["", *line.replace(":", "").split()]
-            if name == "count":
-                found[-1].lists += int(count)
-            elif count.isdigit():
-                found[-1].pages.setdefault(name, int(count))
+        elif count := _COUNT.search(line):
+            if count[1] == "count":
+                found[-1].lists += int(count[2])
+            else:
+                found[-1].pages.setdefault(count[1], int(count[2]))
     return found
