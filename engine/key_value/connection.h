@@ -28,6 +28,8 @@ class Connection {
 
   int socket() const { return socket_.get(); }
   bool has_room() const { return waiting_ < requests_.size(); }
+  // Of the requests that wait for answers. Null: none waits.
+  const Request* oldest() const { return waiting_ > 0 ? &requests_[oldest_] : nullptr; }
 
   // Only where there is room. The request is sent by send_requests().
   void ask(const Request& request);

@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <future>
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "errors.h"
 #include "key_value/options.h"
+#include "key_value/worker.h"
 #include "sampling/clock.h"
 
 namespace tierscope::key_value {
@@ -23,10 +21,6 @@ namespace {
 constexpr unsigned kFillPipeline = 32;
 constexpr double kWindowS = 0.25;  // Of the warm-up.
 constexpr double kSteady = 1.02;   // Rises of the throughput that are less are none.
-constexpr double kAchievedShare = 0.98;
-// How much further behind the last looks find an open loop than the first ones, as a share of its
-// time, where the server does not keep up.
-constexpr double kGrowingShare = 0.002;
 
 std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
@@ -140,22 +134,6 @@ std::string lines_of(const OpenLoop& loop, double seconds) {
 
 }  // namespace
 
-std::string not_kept_up(const OpenLoop& loop, double rate, double seconds,
-                        std::uint64_t in_flight) {
-  constexpr std::size_t kThird = kLooks / 3;
-  const std::span looks(loop.behind_s);
-  const double first = std::ranges::max(looks.first(kThird));
-  const double last = std::ranges::min(looks.last(kThird));
-  const bool growing = last > first + kGrowingShare * seconds;
-  const bool too_few = static_cast<double>(loop.in_time + in_flight) <
-                       kAchievedShare * static_cast<double>(loop.due);
-  if (!growing && !too_few && !loop.left_behind) return {};
-  return fmt::format(
-      "the server does not keep up: {} 1/s offered, {} 1/s achieved, {:.3g} s behind at the end; "
-      "lower --rate",
-      rate, static_cast<double>(loop.in_time) / seconds, loop.behind_s.back());
-}
-
 std::string key_value_load(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--help"}) return std::string(load_usage());
   const LoadOptions options = parse_options(words);
@@ -168,9 +146,13 @@ std::string key_value_load(const std::vector<std::string>& words) {
   std::string lines = fmt::format("throughput: {} 1/s\n", load.throughput(options.seconds));
   if (options.rate) {
     const OpenLoop loop = load.open_loop(*options.rate);
-    const std::string problem = not_kept_up(loop, *options.rate, options.seconds,
-                                            std::uint64_t{options.clients} * options.pipeline);
-    if (!problem.empty()) throw Failure(fmt::format("{}: {}", options.address.text(), problem));
+    if (loop.fell_behind) {
+      throw Failure(fmt::format(
+          "{}: the server does not keep up: {} 1/s offered, {} 1/s achieved, {:.3g} s behind at "
+          "the end; lower --rate",
+          options.address.text(), *options.rate,
+          static_cast<double>(loop.in_time) / options.seconds, loop.behind_s));
+    }
     lines += lines_of(loop, options.seconds);
   }
   return lines + fmt::format("warm-up: {} s\n", warm_up_s);

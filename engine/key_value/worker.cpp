@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::int64_t kAnswerPatienceNs = 10'000'000'000;
 constexpr int kLongWaitMs = 100;
-// An open loop that is later than this share of its time at the end is given up.
-constexpr double kLateShare = 0.02;
+constexpr double kGrowingShare = 0.002;
 
 void watch(const Descriptor& epoll, int operation, int socket, std::size_t connection,
            std::uint32_t events) {
@@ -38,8 +37,15 @@ void OpenLoop::add(const OpenLoop& other) {
   sum_ns += other.sum_ns;
   due += other.due;
   in_time += other.in_time;
-  left_behind |= other.left_behind;
-  for (std::size_t i = 0; i < kLooks; ++i) behind_s[i] = std::max(behind_s[i], other.behind_s[i]);
+  fell_behind |= other.fell_behind;
+  behind_s = std::max(behind_s, other.behind_s);
+}
+
+bool falls_behind(const std::array<double, kLooks>& behind_s, double seconds) {
+  constexpr std::size_t kThird = kLooks / 3;
+  const std::span looks(behind_s);
+  return std::ranges::min(looks.last(kThird)) >
+         std::ranges::max(looks.first(kThird)) + kGrowingShare * seconds;
 }
 
 Worker::Worker(const Workload& workload, const Address& address, unsigned clients,
@@ -92,6 +98,15 @@ void Worker::serve(int timeout_ms, const Answered& answered) {
   }
 }
 
+std::optional<std::int64_t> Worker::oldest_due_ns() const {
+  std::optional<std::int64_t> oldest;
+  for (const Connection& connection : connections_) {
+    const Request* request = connection.oldest();
+    if (request && (!oldest || request->due_ns < *oldest)) oldest = request->due_ns;
+  }
+  return oldest;
+}
+
 std::uint64_t Worker::closed_loop(const Next& next, std::int64_t end_ns) {
   std::uint64_t in_time = 0;
   const auto ask_next = [&](std::size_t connection) {
@@ -123,6 +138,7 @@ OpenLoop Worker::open_loop(Choices& choices, double rate, std::uint64_t seed, st
   }
   const double end_ns = seconds * 1e9;
   double due_ns = arrivals.next_ns();
+  std::array<double, kLooks> behind_s{};
   std::size_t looks = 0;
   const auto answered = [&](std::size_t connection, const Request& request) {
     // Others may have been handled since the events came.
@@ -144,13 +160,14 @@ OpenLoop Worker::open_loop(Choices& choices, double rate, std::uint64_t seed, st
       ++found.due;
       due_ns = arrivals.next_ns();
     }
-    const double behind_s = due_ns < end_ns ? std::max(at_ns - due_ns, 0.0) / 1e9 : 0;
     while (looks < kLooks && at_ns >= end_ns * static_cast<double>(looks + 1) / kLooks) {
-      found.behind_s[looks++] = behind_s;
-    }
-    if (looks == kLooks && behind_s > kLateShare * seconds) {
-      found.left_behind = true;
-      return found;
+      // Requests are sent in the order in which they are due.
+      const double oldest_ns = static_cast<double>(oldest_due_ns().value_or(due_ns));
+      found.behind_s = behind_s[looks++] = std::max(at_ns - oldest_ns, 0.0) / 1e9;
+      if (looks == kLooks && falls_behind(behind_s, seconds)) {
+        found.fell_behind = true;
+        return found;
+      }
     }
     // epoll_wait() wakes up to a millisecond late, so the last one before a request is due is
     // spent without sleeping.

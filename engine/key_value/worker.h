@@ -15,18 +15,23 @@
 
 namespace tierscope::key_value {
 
-// Times at which an open loop looks how far it is behind its schedule: equally spaced, the last one
-// at its end.
+// Times at which an open loop looks how far it is behind: how long ago the oldest request that is
+// not answered was due. Equally spaced, the last one at the end of its time.
 inline constexpr std::size_t kLooks = 12;
+
+// Whether the server does not keep up: at each look of the last third the loop is further behind
+// than at any of the first third, by more than 0.2% of `seconds`. A stall is not enough, as a server
+// that keeps up recovers from it.
+bool falls_behind(const std::array<double, kLooks>& behind_s, double seconds);
 
 // What came of an open loop.
 struct OpenLoop {
-  Histogram latencies{};                  // In ns, from when a request was due to its answer.
-  double sum_ns = 0;                      // Of all latencies.
-  std::uint64_t due = 0;                  // Requests of the schedule, as far as it was followed.
-  std::uint64_t in_time = 0;              // Of them, those that were answered before the end.
-  bool left_behind = false;               // It was so late at the end that the rest was left out.
-  std::array<double, kLooks> behind_s{};  // How late the next request was, at each look.
+  Histogram latencies{};      // In ns, from when a request was due to its answer.
+  double sum_ns = 0;          // Of all latencies.
+  std::uint64_t due = 0;      // Requests of the schedule, as far as it was followed.
+  std::uint64_t in_time = 0;  // Of them, those that were answered before the end.
+  bool fell_behind = false;   // The server does not keep up: the rest was left out.
+  double behind_s = 0;        // How far, at the end.
 
   void add(const OpenLoop& other);
 };
@@ -57,6 +62,7 @@ class Worker {
   void ask(std::size_t connection, const Request& request);
   void send(std::size_t connection);
   void serve(int timeout_ms, const Answered& answered);
+  std::optional<std::int64_t> oldest_due_ns() const;  // Of the requests that wait for answers.
 
   const Workload* workload_;
   unsigned pipeline_;
