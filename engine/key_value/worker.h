@@ -20,8 +20,8 @@ namespace tierscope::key_value {
 inline constexpr std::size_t kLooks = 12;
 
 // Whether the server does not keep up: at each look of the last third the loop is further behind
-// than at any of the first third, by more than 0.2% of `seconds`. A stall is not enough, as a server
-// that keeps up recovers from it.
+// than at any of the first third, by more than 0.2% of `seconds`. A stall is not enough, as a
+// server that keeps up recovers from it.
 bool falls_behind(const std::array<double, kLooks>& behind_s, double seconds);
 
 // What came of an open loop.
