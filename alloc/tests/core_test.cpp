@@ -18,7 +18,6 @@
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -483,15 +482,14 @@ TEST(AllocCore, AFullNodeIsAskedSeldomAndTakesNoAddresses) {
   close(watch);
 }
 
-// Bytes that this process's open files without a name take of a folder. What is free on its file
-// system would be anybody's.
+// Bytes that unnamed open files of this process take in a folder. The free space of its file system
+// depends on other processes, too.
 std::size_t bytes_without_name(const std::string& folder) {
   const std::string within = std::filesystem::canonical(folder).string() + '/';
   std::size_t sum = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const std::string path = std::filesystem::read_symlink(entry.path()).string();
     struct stat file{};
-    std::error_code closed;  // The folder's own descriptor, by now.
-    const std::string path = std::filesystem::read_symlink(entry.path(), closed).string();
     if (path.starts_with(within) && stat(entry.path().c_str(), &file) == 0 && file.st_nlink == 0) {
       sum += static_cast<std::size_t>(file.st_blocks) * 512;
     }
