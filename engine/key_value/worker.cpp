@@ -44,8 +44,11 @@ void OpenLoop::add(const OpenLoop& other) {
 bool falls_behind(const std::array<double, kLooks>& behind_s, double seconds) {
   constexpr std::size_t kThird = kLooks / 3;
   const std::span looks(behind_s);
-  return std::ranges::min(looks.last(kThird)) >
-         std::ranges::max(looks.first(kThird)) + kGrowingShare * seconds;
+  const double begin_most = std::ranges::max(looks.first(kThird));
+  const auto [middle_least, middle_most] = std::ranges::minmax(looks.subspan(kThird, kThird));
+  const double end_least = std::ranges::min(looks.last(kThird));
+  return middle_least > begin_most && end_least > middle_most &&
+         end_least > begin_most + kGrowingShare * seconds;
 }
 
 Worker::Worker(const Workload& workload, const Address& address, unsigned clients,

@@ -19,9 +19,10 @@ namespace tierscope::key_value {
 // not answered was due. Equally spaced, the last one at the end of its time.
 inline constexpr std::size_t kLooks = 12;
 
-// Whether the server does not keep up: at each look of the last third the loop is further behind
-// than at any of the first third, by more than 0.2% of `seconds`. A stall is not enough, as a
-// server that keeps up recovers from it.
+// Whether the server does not keep up: at each look the loop is further behind than at any look of
+// the third of `seconds` before, and at the end by more than 0.2% of `seconds` than in the first
+// third. Neither a stall is enough, from which a server that keeps up recovers, nor a machine that
+// becomes busier.
 bool falls_behind(const std::array<double, kLooks>& behind_s, double seconds);
 
 // What came of an open loop.

@@ -208,6 +208,11 @@ TEST(KeyValueOpenLoop, DoesNotFallBehindByAStallAnywhere) {
   }
 }
 
+TEST(KeyValueOpenLoop, DoesNotFallBehindWhereTheMachineBecomesBusy) {
+  EXPECT_FALSE(falls_behind({0, 0, 0, 0, 0, 0, 0, 0, 0.03, 0.05, 0.04, 0.06}, 1));
+  EXPECT_FALSE(falls_behind({0, 0, 0, 0, 0.03, 0.05, 0.04, 0.06, 0.05, 0.04, 0.05, 0.047}, 1));
+}
+
 TEST(KeyValueOpenLoop, OfAllThreadsIsAsLateAsTheLatest) {
   OpenLoop one{.due = 10, .in_time = 9, .behind_s = 0.5};
   OpenLoop other{.due = 20, .in_time = 20, .fell_behind = true, .behind_s = 0.25};
