@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +33,7 @@ from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
+from tierscope.place.launch import find_installed
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.measure import measure
@@ -79,8 +82,7 @@ def run(here: Topology, path: Path, **options: str) -> Measurement:
     asked = {"app": str(path), "rounds": "1", "placement": "only=as-found", **options}
     plan = expand([Request(kind="effect", options=asked)], here, thp=True)
     outcome = measure(plan, "test", here, ["tierscope"], path.parent, lambda _: None)
-    (only,) = outcome.run.measurements
-    return only
+    return outcome.run.measurements[-1]
 
 
 def is_empty(folder: Path) -> bool:
@@ -398,6 +400,33 @@ def test_an_unprivileged_server_is_nobody_s_and_tierscope_s_own_programs_are_our
     only = run(here, path)
     assert only.status == "measured", only.reason
     assert [one.estimate for one in only.figures if one.part == "user"] == [0.0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("copies", [True, False])
+def test_an_unprivileged_server_preloads_a_library_that_only_root_can_reach(
+    copies: bool, here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/tmp")
+    library = shutil.copy(find_installed("_lib/libtierscope-alloc-preload.so"), tmp_path)
+    monkeypatch.setattr("tierscope.place.allocator.find_installed", lambda _: Path(library))
+    if not copies:
+        monkeypatch.setattr(measurer, "_for_other_user", lambda environment, _: environment)
+    rules = tmp_path / "own.rules"
+    rules.write_text("arena first 0\nsize >= 1K -> first\n")
+    rules.chmod(0o600)
+    says = "cat /proc/self/maps >{scratch}/maps; touch {scratch}/up; exec sleep 9"
+    path = served(tmp_path, program=["sh", "-c", says], unprivileged=True,
+                  check=[["grep", "-q", "alloc-preload", "{scratch}/maps"]])  # fmt: skip
+    only = run(here, path, placement=f"only=alloc:{rules}")
+    if copies:
+        assert only.status == "measured", only.reason
+    else:
+        assert only.status == "failed"
+        assert only.cause is Cause.PLACEMENT
+        assert re.fullmatch(
+            "its memory is not placed: .*alloc-preload.so cannot be preloaded .*", only.reason or ""
+        )
 
 
 def test_a_daemon_that_a_step_leaves_is_ended(

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tierscope.machine.files import Files
 from tierscope.model.errors import ExitCode, UserError
@@ -117,13 +118,24 @@ def mappings_if_readable(pid: int, files: Files | None = None) -> list[Mapping]:
     return []
 
 
-def extents(pid: int, files: Files) -> dict[int, tuple[int, int]]:
-    """Return the end of each mapping and its offset in its file, by its start."""
+class Extent(NamedTuple):
+    """A range of a process's addresses, as its line in /proc/PID/maps says."""
+
+    end: int
+    """First address behind it."""
+    offset: int
+    """Where it begins in its file, in bytes."""
+    identity: tuple[str, str]
+    """Device and inode of its file."""
+
+
+def extents(pid: int, files: Files) -> dict[int, Extent]:
+    """Return what a process has mapped, by the first address."""
     found = {}
     for line in (files.text(f"/proc/{pid}/maps") or "").splitlines():
-        addresses, _, offset, *_ = line.split()
+        addresses, _, offset, device, inode, *_ = line.split()
         start, _, end = addresses.partition("-")
-        found[int(start, 16)] = int(end, 16), int(offset, 16)
+        found[int(start, 16)] = Extent(int(end, 16), int(offset, 16), (device, inode))
     return found
 
 
@@ -211,7 +223,7 @@ def move(
     files = Files()
     began = _began(pid, files)
     found = [one for one in mappings(pid, files) if any(node in one.pages for node in sources)]
-    ends = {start: end for start, (end, _) in extents(pid, files).items()}
+    ends = {start: one.end for start, one in extents(pid, files).items()}
     whole = sum(one.pages.get(node, 0) * one.page_bytes for one in found for node in sources)
     moved, begun = Moved(), time.monotonic()
     for addresses, page_bytes in _batches(found, ends):

@@ -5,8 +5,10 @@ import ctypes
 import mmap
 import os
 import re
-from collections import Counter
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierscope.machine.files import Files
@@ -46,11 +48,45 @@ def memory_of(found: Mapping[int, Sequence[Mapped]], files: Files) -> dict[int, 
             # Each of them maps what it touched itself.
             shared[key] = shared.get(key, Counter()) | one.bytes_by_node
             owners.setdefault(key, pid)
-    for key, touched in shared.items():
-        with contextlib.suppress(OSError, KeyError):
-            touched |= _all_pages(owners[key], key[1], sum(touched.values()), files)
+    for part in _objects(owners, files).values():
+        touched = sum((shared[key] for key in part.mappings), Counter[int]())
+        with contextlib.suppress(OSError):
+            touched |= _all_pages(part, sum(touched.values()))
         whole += touched
     return dict(sorted(whole.items()))
+
+
+@dataclass
+class _Object:
+    """Shared memory that was made by one call, as far as it is mapped.
+
+    A program that lays a policy on every few pages has thousands of mappings of it.
+    """
+
+    mappings: list[tuple[str, int]] = field(default_factory=list)
+    path: str = ""
+    """Of its entry in /proc/PID/map_files; empty where it is not mapped any more."""
+    first: int = sys.maxsize
+    last: int = 0
+    """Where it begins and ends in its file, in bytes."""
+
+
+def _objects(owners: Mapping[tuple[str, int], int], files: Files) -> dict[tuple[str, str], _Object]:
+    """Return shared memory by the device and the inode of its file."""
+    found: dict[tuple[str, str], _Object] = defaultdict(_Object)
+    mapped = {pid: extents(pid, files) for pid in set(owners.values())}
+    for key, pid in owners.items():
+        file, start = key
+        extent = mapped[pid].get(start)
+        if extent is None:  # unmapped meanwhile
+            found[file, str(start)].mappings.append(key)
+            continue
+        one = found[extent.identity]
+        one.mappings.append(key)
+        one.path = one.path or f"{files.root}/proc/{pid}/map_files/{start:x}-{extent.end:x}"
+        one.first = min(one.first, extent.offset)
+        one.last = max(one.last, extent.offset + extent.end - start)
+    return found
 
 
 def resident(start: int, size: int) -> bytes:
@@ -65,19 +101,20 @@ def resident(start: int, size: int) -> bytes:
     return found.raw.translate(_LOWEST_BIT)
 
 
-def _all_pages(pid: int, start: int, touched: int, files: Files) -> Counter[int]:
-    """Return the bytes by node of a mapping's pages, those in the page tables of no process, too.
+def _all_pages(part: _Object, touched: int) -> Counter[int]:
+    """Return the bytes by node of all pages, those in the page tables of no process, too.
 
     Nothing where there are no more than the ``touched`` bytes. Raises OSError, also before Linux
-    5.14, and KeyError where nothing is mapped at ``start`` any more.
+    5.14.
     """
-    end, offset = extents(pid, files)[start]
-    path = f"{files.root}/proc/{pid}/map_files/{start:x}-{end:x}"
-    if Path(path).stat().st_blocks * 512 <= touched:
+    if not part.path or Path(part.path).stat().st_blocks * 512 <= touched:
         return Counter()
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(part.path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        with mmap.mmap(descriptor, end - start, offset=offset) as area:
+        size = min(part.last, os.fstat(descriptor).st_size) - part.first
+        if size <= 0:
+            return Counter()
+        with mmap.mmap(descriptor, size, offset=part.first) as area:
             # Else the kernel took pages for used when they are unmapped again.
             area.madvise(mmap.MADV_SEQUENTIAL)
             own = ctypes.addressof(ctypes.c_char.from_buffer(area))

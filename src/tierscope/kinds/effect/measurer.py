@@ -63,7 +63,7 @@ from tierscope.model.event import (
 )
 from tierscope.model.evidence import AllocationSite, ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
-from tierscope.place.allocator import environment_for
+from tierscope.place.allocator import RULES, environment_for
 from tierscope.place.ballast import ballast
 from tierscope.place.huge_pages import huge_pages
 from tierscope.place.launch import Mechanism, decide, preloading, start
@@ -104,6 +104,7 @@ _NOBODY = "nobody"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _prctl = ctypes.CDLL(None).prctl
 _SITES_FILE = "sites.json"
+_NOT_PRELOADED = re.compile(r"^ERROR: ld\.so: object '(.+)' from LD_PRELOAD (.+): ignored\.$", re.M)
 _LEAST_OF_SITE = 0.02
 """Share of all bytes from which on a function counts."""
 _STEPS = {
@@ -215,6 +216,26 @@ def _with_rules(
         return environment_for(program, rules, ["strict"], None, environment)
     except UserError as error:
         raise UnplaceableError(Cause.PLACEMENT, str(error)) from None
+
+
+def _for_other_user(environment: dict[bytes, bytes], folder: Path) -> dict[bytes, bytes]:
+    """Return the environment with copies of the preloaded library and of the rules in a folder.
+
+    Another user may not be able to reach where tierscope is, as below root's home.
+    """
+
+    def copied(name: bytes) -> bytes:
+        copy = folder / Path(os.fsdecode(name)).name
+        shutil.copyfile(name, copy)
+        copy.chmod(0o644)
+        return bytes(copy)
+
+    *others, library = environment[b"LD_PRELOAD"].split(b":")
+    found = {b"LD_PRELOAD": b":".join((*others, copied(library)))}
+    rules = environment.get(RULES.encode(), b"")
+    if rules.startswith(b"/"):
+        found[RULES.encode()] = copied(rules)
+    return environment | found
 
 
 def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
@@ -460,6 +481,8 @@ class Run:
             self._placed = placed(settings, command[0], self._environment, self._scratch)
             policy, cpus = self._placed.policy, settings.cpus
             how |= {"env": self._placed.environment, "executable": self._placed.executable}
+            if self._placed.executable and _becomes_nobody(self._spec):
+                how["env"] = _for_other_user(how["env"], self._scratch)
         with contextlib.ExitStack() as stack:
             if settings and settings.thp:
                 stack.enter_context(huge_pages(settings.thp))
@@ -559,6 +582,11 @@ class Run:
         who = "it" if name == "program" else "its client"
         if status := waited.wait():
             raise self._failed(name, f"{who} {_ended(status)}")
+        ignored = _NOT_PRELOADED.search(self._text("program", "err"))
+        if self._placed.executable and ignored:
+            raise ProgramError(
+                Cause.PLACEMENT, f"its memory is not placed: {ignored[1]} {ignored[2]}"
+            )
 
     def _failed(self, name: str, how: str) -> ProgramError:
         lines = [line.strip() for line in self._text(name, "err").splitlines() if line.strip()]
