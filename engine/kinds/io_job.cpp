@@ -242,7 +242,7 @@ void IoJob::lease_buffers(Leases& leases, Team& team) {
     return;
   }
   const std::size_t bytes = stride_ * slots();
-  const std::array keys{RegionKey{bytes * job_.threads.size(), Pages::kBase, *placement}};
+  const std::array keys{RegionKey{bytes * job_.threads.size(), spec_.pages, *placement}};
   region_ = leases.regions(keys, team).front().region;
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].buffers.place(region_->data() + i * bytes, slots(), stride_);

@@ -184,6 +184,7 @@ IoWork read_work(const Reader& pattern) {
   work.direct = pattern.boolean("direct");
   work.depth = pattern.integer<std::uint32_t>("depth");
   work.batch = pattern.has("batch") ? pattern.integer<std::uint32_t>("batch") : work.depth;
+  work.pages = read_pages(pattern);
   const std::string only = pattern.has("register_only") ? pattern.text("register_only") : "";
   work.registered_buffers = pattern.boolean("registered") && only != "files";
   work.registered_files = pattern.boolean("registered") && only != "buffers";

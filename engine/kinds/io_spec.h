@@ -38,6 +38,7 @@ struct IoWork {
   std::uint32_t depth;
   std::uint32_t batch;
   bool direct;
+  Pages pages;  // Of buffers in host memory.
   bool registered_buffers;
   bool registered_files;
   bool sqpoll;

@@ -40,6 +40,7 @@ inline constexpr Check kGpuLatencyPatternSize{"size", "has to hold 2 to 2^28 str
 inline constexpr Check kIoJobFiles{"files", "are one, or one for each thread, unless they are shared"};
 inline constexpr Check kIoSpecGpu{"pattern.backend", "needs a GPU in a job's buffers where it is one of GPUs, and takes none elsewhere"};
 inline constexpr Check kIoSpecManaged{"pattern.backend", "staged-managed needs memory managed"};
+inline constexpr Check kIoSpecPatternPages{"pattern.pages", "other than base need buffers in host memory"};
 inline constexpr Check kIoSpecPatternOperation{"pattern.operation", "writing to a device destroys its data: name it in destroy (--destroy-data)"};
 inline constexpr Check kIoSpecPatternAmount{"pattern.amount", "is in all patterns or in none, and time_limit_s the same, unless jobs have own_ends"};
 inline constexpr Check kIoSpecPatternRampS{"pattern.ramp_s", "has to be the same in all patterns, and so require"};

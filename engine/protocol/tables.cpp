@@ -988,6 +988,7 @@ constexpr Field kIoPatternFields[] = {
     {.name = "depth", .otherwise = std::int64_t{1}, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "batch", .nullable = true, .type = Type::kInteger, .least = std::int64_t{1}, .most = std::int64_t{4096}},
     {.name = "registered", .otherwise = Value{false}, .type = Type::kBoolean},
+    {.name = "pages", .otherwise = std::string_view{"base"}, .type = Type::kText, .choices = kValues41},
     {.name = "register_only", .nullable = true, .type = Type::kText, .choices = kValues328},
     {.name = "sqpoll", .otherwise = Value{false}, .type = Type::kBoolean},
     {.name = "iopoll", .otherwise = Value{false}, .type = Type::kBoolean},

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tierscope.model.base import Model
-from tierscope.model.property import IN_BYTES, OPERATION, ORDER, SKEW, MadeBy, Property
+from tierscope.model.property import IN_BYTES, OPERATION, ORDER, PAGES, SKEW, MadeBy, Property
 from tierscope.model.rules import Below, Differs, Given, Prunes, Rule, Ruled, Ruling, needs, refuses
-from tierscope.model.spec import NodePlacement
+from tierscope.model.spec import NodePlacement, Pages
 
 LEAST_BLOCK, MOST_BLOCK = 512, 1 << 30
 BlockBytes = Annotated[int, IN_BYTES, Field(ge=LEAST_BLOCK, le=MOST_BLOCK)]
@@ -450,6 +450,18 @@ class IoPattern(Ruled):
         ),
     ] = False
     """Buffers and files are registered beforehand (io_uring, cuFile)."""
+    pages: Annotated[
+        Pages,
+        PAGES.but(
+            help="Pages of buffers in host memory: base, thp, 2m, 512m, 1g",
+            default_help="base",
+            id_always=False,
+            identity=False,
+            essential=False,
+        ),
+    ] = "base"
+    """Of a large direct operation, the kernel makes as many segments as its buffer has pages apart
+    in physical memory, and a request for each so many segments (max_segments of the queue)."""
     register_only: Literal["buffers", "files"] | None = None
     """Only these of the two."""
     sqpoll: Annotated[bool, _SWITCH.but(help="io_uring: a kernel thread takes submissions")] = False

@@ -161,24 +161,27 @@ def _in_turn(state: RunState, order: random.Random, others: "_Rounds") -> Iterat
     """Make as many rounds as are asked for, each in random order, so that runs of the same round
     are near in time and none is always first.
 
-    A round over the ``others`` is between two of them, so that both see the same drift of the
-    machine: figures predict what the rounds measure. A round that was cut is completed, so the
-    repetitions of the same number belong together.
+    Rounds over the ``others`` are spread evenly before, between and after them, so that both see
+    the same drift of the machine: figures predict what the rounds measure. A round that was cut is
+    completed, so the repetitions of the same number belong together.
     """
     asked = {name: state.specs[name].rounds() or 0 for name in state.open()}
-    for number in range(max(asked.values(), default=0)):
-        if number:
+    rounds = max(asked.values(), default=0)
+    for number in range(rounds):
+        names = [
+            name
+            for name, own in asked.items()
+            if own > number >= len(state.repetitions[name]) and name not in state.ended
+        ]
+        for _ in range(max(1, REPETITIONS // (rounds + 1)) if names else 0):
             yield from others.make()
-        names = [name for name, rounds in asked.items() if rounds > number]
         order.shuffle(names)
         for name in names:
-            if name in state.ended or len(state.repetitions[name]) > number:
-                continue
             yield RepetitionStep(name, state.specs[name].sampling.budget_s)
             if name in state.ended:
                 yield ConcludeStep(name)
-    for name, rounds in asked.items():
-        if rounds and name not in state.ended:
+    for name, own in asked.items():
+        if own and name not in state.ended:
             yield ConcludeStep(name)
 
 

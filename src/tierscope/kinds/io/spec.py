@@ -270,6 +270,11 @@ class IoSpec(MeasurementSpec):
             "Managed",
         ),
         _of_jobs(
+            "pattern.pages",
+            "other than base need buffers in host memory",
+            lambda job, own: own.pages == "base" or job.buffers.placement is not None,
+        ),
+        _of_jobs(
             "pattern.operation",
             "writing to a device destroys its data: name it in destroy (--destroy-data)",
             lambda job, own: (
@@ -387,7 +392,7 @@ class IoSpec(MeasurementSpec):
     def regions(self) -> list[Region]:
         """The buffers that lie in host memory."""
         return [
-            Region(job.buffers.placement, "base", _buffer_bytes(pattern), job.thread_count)
+            Region(job.buffers.placement, pattern.pages, _buffer_bytes(pattern), job.thread_count)
             for job, pattern in self.worked()
             if job.buffers.placement is not None
         ]
