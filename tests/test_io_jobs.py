@@ -175,3 +175,20 @@ def test_what_is_compared_names_the_patterns_beside_the_first(tmp_path: Path) ->
     (measurement,) = plan(spec(tmp_path, jobs)).measurements
     beside = measurement.identity()["beside"]
     assert beside == "operation=write backend=libaio depth=4"
+
+
+@pytest.mark.parametrize("pages", ["base", "thp"])
+def test_buffers_have_the_pages_that_are_asked_for(pages: str, tmp_path: Path) -> None:
+    asked = spec(tmp_path, {"a": {}}, block_size=4 * MIB, pages=pages)
+    asked["jobs"][0]["files"]["size"] = 8 * MIB
+    evidence = repetition(asked).evidence
+    assert evidence is not None
+    expected = pages == "thp" and discover().thp_page_bytes is not None
+    assert bool(evidence.huge_bytes) == expected
+
+
+def test_buffers_on_a_gpu_have_no_choice_of_pages(tmp_path: Path) -> None:
+    asked = spec(tmp_path, {"a": {}}, backend="staged", pages="thp")
+    asked["jobs"][0]["buffers"] = {"memory": "device", "gpu": 0}
+    with pytest.raises(ValidationError, match="other than base need buffers in host memory"):
+        plan(asked)
