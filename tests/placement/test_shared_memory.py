@@ -1,8 +1,10 @@
 """Memory that processes share: of recorded numa_maps, and of real processes."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,6 +43,43 @@ def test_shared_memory_counts_once_for_a_program_and_its_children(tmp_path: Path
     assert own_memory([7, 8, 9], Files(tmp_path)) == {0: 100 * 4096, 2: 8 * 4096}
 
 
+TWICE = f"""
+import mmap, os
+file = os.memfd_create("heap")
+os.ftruncate(file, {16 * MIB})
+views = [mmap.mmap(file, {16 * MIB}) for _ in range(2)]
+for view in views:
+    for page in range(0, {16 * MIB}, mmap.PAGESIZE):
+        view[page] = 1
+print("ready", flush=True)
+input()
+"""
+"""Has 16 MiB that it has touched at two addresses each."""
+
+
+@contextlib.contextmanager
+def running(code: str) -> Iterator[tuple[int, list[Path]]]:
+    """Give the process of a program that is ready, and its files in /proc/PID/map_files."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            links = [*Path(f"/proc/{program.pid}/map_files").iterdir()]
+            try:
+                links[0].stat()
+            except PermissionError:
+                pytest.skip("/proc/PID/map_files may not be opened here")
+            yield program.pid, links
+        finally:
+            program.communicate("\n")
+
+
+def shared_bytes(pid: int) -> int:
+    return sum(own_memory([pid]).values()) - sum(bytes_by_node(pid, heap_only=True).values())
+
+
 def test_pages_count_that_no_living_process_has_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
@@ -48,28 +87,19 @@ def test_pages_count_that_no_living_process_has_touched(monkeypatch: pytest.Monk
         opened.append(path)
         return os.open(path, flags)
 
-    monkeypatch.setattr(
-        "tierscope.place.shared_memory.os", SimpleNamespace(**vars(os) | {"open": counted})
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", SHARES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as program:
-        try:
-            assert program.stdout is not None
-            assert program.stdout.readline() == "ready\n"
-            pid = program.pid
-            try:
-                links = [*Path(f"/proc/{pid}/map_files").iterdir()]
-                zero = [one for one in links if "/dev/zero" in str(one.readlink())]
-                blocks = zero[0].stat().st_blocks
-            except PermissionError:
-                pytest.skip("/proc/PID/map_files may not be opened here")
-            mapped = sum(bytes_by_node(pid, heap_only=True).values())
-            seen = sum(own_memory([pid]).values()) - mapped
-            assert 32 * MIB <= seen < 33 * MIB
-            assert len(zero) == 64
-            assert len(opened) == 1, "once for all of its mappings: there may be thousands"
-            assert zero[0].stat().st_blocks == blocks, "the holes stay"
-            assert sum(own_memory([pid]).values()) - mapped == seen
-        finally:
-            program.communicate("\n")
+    own = SimpleNamespace(**vars(os) | {"open": counted})
+    monkeypatch.setattr("tierscope.place.shared_memory.os", own)
+    with running(SHARES) as (pid, links):
+        zero = [one for one in links if "/dev/zero" in str(one.readlink())]
+        blocks = zero[0].stat().st_blocks
+        seen = shared_bytes(pid)
+        assert 32 * MIB <= seen < 33 * MIB
+        assert len(zero) == 64
+        assert len(opened) == 1, "once for all of its mappings: there may be thousands"
+        assert zero[0].stat().st_blocks == blocks, "the holes stay"
+        assert shared_bytes(pid) == seen
+
+
+def test_pages_that_are_mapped_twice_count_once() -> None:
+    with running(TWICE) as (pid, _):
+        assert 16 * MIB <= shared_bytes(pid) < 17 * MIB

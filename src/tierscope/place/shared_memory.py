@@ -33,8 +33,8 @@ def own_memory(pids: Sequence[int], files: Files | None = None) -> dict[int, int
 def memory_of(found: Mapping[int, Sequence[Mapped]], files: Files) -> dict[int, int]:
     """Return the same of processes whose mappings are known, by their ids.
 
-    What they share counts once, where it is at the same address, as after ``fork``. A page of it
-    that no living process has touched counts where /proc/PID/map_files may be opened
+    What they share counts once. So that pages count that no living process has touched, and those
+    once that are mapped at several addresses, /proc/PID/map_files has to be readable
     (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE from Linux 5.9 on).
     """
     whole: Counter[int] = Counter()
@@ -49,10 +49,10 @@ def memory_of(found: Mapping[int, Sequence[Mapped]], files: Files) -> dict[int, 
             shared[key] = shared.get(key, Counter()) | one.bytes_by_node
             owners.setdefault(key, pid)
     for part in _objects(owners, files).values():
-        touched = sum((shared[key] for key in part.mappings), Counter[int]())
+        pages = sum((shared[key] for key in part.mappings), Counter[int]())
         with contextlib.suppress(OSError):
-            touched |= _all_pages(part, sum(touched.values()))
-        whole += touched
+            pages = _all_pages(part, pages)
+        whole += pages
     return dict(sorted(whole.items()))
 
 
@@ -101,19 +101,20 @@ def resident(start: int, size: int) -> bytes:
     return found.raw.translate(_LOWEST_BIT)
 
 
-def _all_pages(part: _Object, touched: int) -> Counter[int]:
+def _all_pages(part: _Object, touched: Counter[int]) -> Counter[int]:
     """Return the bytes by node of all pages, those in the page tables of no process, too.
 
-    Nothing where there are no more than the ``touched`` bytes. Raises OSError, also before Linux
-    5.14.
+    What processes have ``touched`` where the file has as much: none is missing, and none is mapped
+    twice, as ZGC's heap is. Raises OSError, also before Linux 5.14.
     """
-    if not part.path or Path(part.path).stat().st_blocks * 512 <= touched:
-        return Counter()
+    held = Path(part.path).stat().st_blocks * 512 if part.path else 0
+    if held in (0, sum(touched.values())):
+        return touched
     descriptor = os.open(part.path, os.O_RDWR | os.O_CLOEXEC)
     try:
         size = min(part.last, os.fstat(descriptor).st_size) - part.first
         if size <= 0:
-            return Counter()
+            return touched
         with mmap.mmap(descriptor, size, offset=part.first) as area:
             # Else the kernel took pages for used when they are unmapped again.
             area.madvise(mmap.MADV_SEQUENTIAL)
