@@ -582,11 +582,11 @@ class Run:
         who = "it" if name == "program" else "its client"
         if status := waited.wait():
             raise self._failed(name, f"{who} {_ended(status)}")
-        ignored = _NOT_PRELOADED.search(self._text("program", "err"))
-        if self._placed.executable and ignored:
-            raise ProgramError(
-                Cause.PLACEMENT, f"its memory is not placed: {ignored[1]} {ignored[2]}"
-            )
+        if self._placed.executable and (
+            ignored := _NOT_PRELOADED.search(self._text("program", "err"))
+        ):
+            why = f"its memory is not placed: {ignored[1]} {ignored[2]}"
+            raise ProgramError(Cause.PLACEMENT, why)
 
     def _failed(self, name: str, how: str) -> ProgramError:
         lines = [line.strip() for line in self._text(name, "err").splitlines() if line.strip()]
