@@ -69,6 +69,26 @@ def test_damon_and_numa_balancing_are_compared_and_undone_after_each_run(
     assert after.keys() == before.keys()
 
 
+def test_what_is_still_being_moved_when_a_program_ends_is_counted(
+    here: Topology, tmp_path: Path, kernel: FakeKernel
+) -> None:
+    vmstat = Path(kernel.root) / "proc/vmstat"
+    vmstat.write_text("pgmigrate_success 8\n")
+    begun = []
+
+    def ends_a_step(path: str, word: str) -> None:
+        """The first counters are asked for before the program starts, the next ones after it."""
+        if path.startswith(f"{KDAMONDS}/0") and word == "update_schemes_stats":
+            begun.append(path)
+            if len(begun) == 2:
+                vmstat.write_text(f"pgmigrate_success {8 + 256}\n")
+
+    kernel.on_write = ends_a_step
+    outcome = run(here, tmp_path, "true", rounds="1", placement="damon=tier:hmsdk pair:0:2")
+    (program_run,) = programs_of(outcome.run.measurements[-1])
+    assert program_run.migrated_bytes == MIB
+
+
 def test_where_nothing_moves_it_says_why(
     here: Topology, tmp_path: Path, kernel: FakeKernel
 ) -> None:

@@ -84,6 +84,22 @@ def test_applied_bytes_without_migrated_pages_are_doubted(kernel: FakeKernel) ->
     assert doubt.startswith("DAMON says that it moved 64 MiB, and the kernel has migrated 0 MiB")
 
 
+def test_pages_that_are_migrated_while_counters_are_read_are_no_reason_to_doubt_them(
+    kernel: FakeKernel,
+) -> None:
+    tier("start", "--pair", "0:2")
+    stats(kernel, 0, sz_tried=512 << 20, sz_applied=64 << 20)
+
+    def ends_a_step(_path: str, word: str) -> None:
+        if word == "update_schemes_stats":
+            put(kernel, "/proc/vmstat", f"pgmigrate_success {7 + (64 << 20) // 4096}")
+
+    kernel.on_write = ends_a_step
+    seen = json.loads(tier("status", "--json").output)
+    assert seen["doubts"] == []
+    assert seen["migrated_bytes"] == 64 << 20
+
+
 RULES = """\
 intervals: {sample: 100ms, aggregate: 2s}
 rules:

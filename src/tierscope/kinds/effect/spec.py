@@ -24,6 +24,7 @@ from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups
 from tierscope.place.allocator import check_rules, rules_file
+from tierscope.place.damon.status import settle
 from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import PAGE_BYTES, Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
@@ -340,6 +341,7 @@ def migrated_bytes(by_damon: bool) -> int:
     """
     kernel = kernel_here()
     if by_damon:
+        settle(kernel)
         return PAGE_BYTES * kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
     return PAGE_BYTES * between_nodes(kernel)
 

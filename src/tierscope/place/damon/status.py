@@ -47,11 +47,22 @@ class Region:
         return self.end - self.start
 
 
-def scheme_statuses(kernel: Kernel, rules: Rules) -> list[SchemeStatus]:
-    """Return the counters of now of all schemes that move pages."""
+def settle(kernel: Kernel) -> list[int]:
+    """Update the counters of the kdamonds that are on; return their numbers.
+
+    A kdamond does so between two steps, so all pages that it has moved until then are counted: the
+    kernel counts migrated pages once for all that a step moves (migrate_pages, mm/migrate.c).
+    """
     on = running(kernel)
     for number in on:
         command(kernel, number, "update_schemes_stats")
+    return on
+
+
+def scheme_statuses(kernel: Kernel, rules: Rules) -> list[SchemeStatus]:
+    """Return the counters of now of all schemes that move pages."""
+    on = settle(kernel)
+    for number in on:
         try:
             command(kernel, number, "update_schemes_effective_quotas")
         except KernelError:
