@@ -72,19 +72,19 @@ def test_damon_and_numa_balancing_are_compared_and_undone_after_each_run(
 def test_what_is_still_being_moved_when_a_program_ends_is_counted(
     here: Topology, tmp_path: Path, kernel: FakeKernel
 ) -> None:
-    vmstat = Path(kernel.root) / "proc/vmstat"
+    vmstat, moving = Path(kernel.root) / "proc/vmstat", tmp_path / "moving"
     vmstat.write_text("pgmigrate_success 8\n")
-    begun = []
 
-    def ends_a_step(path: str, word: str) -> None:
-        """The first counters are asked for before the program starts, the next ones after it."""
-        if path.startswith(f"{KDAMONDS}/0") and word == "update_schemes_stats":
-            begun.append(path)
-            if len(begun) == 2:
-                vmstat.write_text(f"pgmigrate_success {8 + 256}\n")
+    def ends_a_step(_path: str, word: str) -> None:
+        if word == "update_schemes_stats" and moving.exists():
+            moving.unlink()
+            _, pages = vmstat.read_text().split()
+            vmstat.write_text(f"pgmigrate_success {int(pages) + 256}\n")
 
     kernel.on_write = ends_a_step
-    outcome = run(here, tmp_path, "true", rounds="1", placement="damon=tier:hmsdk pair:0:2")
+    outcome = run(
+        here, tmp_path, f"touch {moving}", rounds="1", placement="damon=tier:hmsdk pair:0:2"
+    )
     (program_run,) = programs_of(outcome.run.measurements[-1])
     assert program_run.migrated_bytes == MIB
 
