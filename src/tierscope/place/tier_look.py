@@ -94,8 +94,7 @@ def look(kernel: Kernel, session: Session, rules: Rules | None, deep: bool = Tru
     """Look at a tiering; ``deep`` also reads all regions, which takes an aggregation interval."""
     pages = tiering.bytes_by_node(kernel, session.cgroup, session.pid)
     moves, heat = _by_damon(kernel, session, rules, deep) if rules is not None else ((), ())
-    vmstat = kernel.fields("/proc/vmstat")
-    migrated = (vmstat.get("pgmigrate_success", 0) - session.migrated) * PAGE_BYTES
+    migrated = (tiering.migrated_pages(kernel) - session.migrated) * PAGE_BYTES
     promoted, demoted = (PAGE_BYTES * number for number in tiering.moved(kernel))
     doubts = [*_problems(session), *_disagreements(moves, migrated)]
     if rules is None and not promoted + demoted:

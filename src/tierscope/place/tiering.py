@@ -71,6 +71,11 @@ def moved(kernel: Kernel) -> tuple[int, int]:
     return counters.get("pgpromote_success", 0), demoted
 
 
+def migrated_pages(kernel: Kernel) -> int:
+    """Return the pages that were migrated since boot, by compaction, too."""
+    return kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+
+
 def between_nodes(kernel: Kernel) -> int:
     """Return the pages that NUMA balancing and reclaim have migrated to other nodes since boot;
     promoted ones are among NUMA balancing's."""
@@ -136,7 +141,7 @@ class Session:
     before: Mapping[int, int]
     """Bytes by node of what is tiered, when it began."""
     migrated: int = 0
-    """Pages that the kernel had migrated by then (pgmigrate_success)."""
+    """Pages that the kernel had migrated by then."""
     settings: tuple[tuple[str, str, str], ...] = ()
     """Path, value found, value written."""
     kdamonds: int = 0
@@ -218,7 +223,7 @@ class Tiering:
             label=label,
             started=time.time(),
             before=bytes_by_node(self.kernel, cgroup, pid),
-            migrated=self.kernel.fields("/proc/vmstat").get("pgmigrate_success", 0),
+            migrated=migrated_pages(self.kernel),
             cgroup=cgroup,
             pid=pid,
             supervisor=self.supervisor.pid,

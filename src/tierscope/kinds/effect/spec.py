@@ -24,14 +24,20 @@ from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.topology import Topology
 from tierscope.place import cgroups
 from tierscope.place.allocator import check_rules, rules_file
-from tierscope.place.damon.status import settle
+from tierscope.place.damon.status import update_counters
 from tierscope.place.huge_pages import HUGE_PAGES, HugePages
 from tierscope.place.kernel import PAGE_BYTES, Kernel
 from tierscope.place.nodes import Selection, is_selection, select_nodes
 from tierscope.place.policy import MODES, Mode, Policy
 from tierscope.place.tier_look import look
 from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
-from tierscope.place.tiering import Session, between_nodes, warnings, why_nothing_moves
+from tierscope.place.tiering import (
+    Session,
+    between_nodes,
+    migrated_pages,
+    warnings,
+    why_nothing_moves,
+)
 from tierscope.plans import grammar
 from tierscope.plans.axes import checked, parsed
 from tierscope.plans.gpu import flag
@@ -341,8 +347,8 @@ def migrated_bytes(by_damon: bool) -> int:
     """
     kernel = kernel_here()
     if by_damon:
-        settle(kernel)
-        return PAGE_BYTES * kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+        update_counters(kernel)  # waits until the steps in progress have ended
+        return PAGE_BYTES * migrated_pages(kernel)
     return PAGE_BYTES * between_nodes(kernel)
 
 

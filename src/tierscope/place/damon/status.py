@@ -47,7 +47,7 @@ class Region:
         return self.end - self.start
 
 
-def settle(kernel: Kernel) -> list[int]:
+def update_counters(kernel: Kernel) -> list[int]:
     """Update the counters of the kdamonds that are on; return their numbers.
 
     A kdamond does so between two steps, so all pages that it has moved until then are counted: the
@@ -61,7 +61,7 @@ def settle(kernel: Kernel) -> list[int]:
 
 def scheme_statuses(kernel: Kernel, rules: Rules) -> list[SchemeStatus]:
     """Return the counters of now of all schemes that move pages."""
-    on = settle(kernel)
+    on = update_counters(kernel)
     for number in on:
         try:
             command(kernel, number, "update_schemes_effective_quotas")
